@@ -17,13 +17,14 @@ import path from 'node:path';
 import { openEmbedded } from '../src/store/server/embedded.ts';
 import { openStore } from '../src/store/store.ts';
 import { type CcipChain, type CcipWorld, makeCcipWorld } from '../test/virtual-chain/ccip-chain.ts';
-import { type Provider, startProvider } from '../test/virtual-chain/endpoint.ts';
 import type { EndpointProfile } from '../test/virtual-chain/endpoint-profile.ts';
-import { createDatabaseIn } from './backfill/database.ts';
+import { type Provider, startProvider } from '../test/virtual-chain/endpoint.ts';
 import { fetchLogs, type LogFilters } from './backfill/fetch-logs.ts';
 import { runLanescan, type ServedChain } from './backfill/lanescan-run.ts';
-import { installPonder, runPonder } from './backfill/ponder-run.ts';
+import { runPonder } from './backfill/ponder-run.ts';
 import { meterTraffic, type Traffic } from './backfill/traffic.ts';
+import { installPackage } from './child.ts';
+import { clusterOf, withClient } from './data/database.ts';
 import { writeParts } from './results-file.ts';
 
 const parts = ['rates', 'volume', 'sparse'] as const;
@@ -72,7 +73,8 @@ const isBesidePeer = !asked.includes('--no-peer');
 
 const folder = await mkdtemp(path.join(os.tmpdir(), 'lanescan-bench-'));
 const embedded = await openEmbedded({ dataFolder: path.join(folder, 'data') });
-const createDatabase = createDatabaseIn(embedded.connection);
+const cluster = clusterOf(embedded);
+let databases = 0;
 try {
   const results: Partial<Record<Part, unknown>> = {};
   for (const part of chosen) {
@@ -85,6 +87,13 @@ try {
   await rm(folder, { recursive: true, force: true });
 }
 
+/** An empty one. */
+async function createDatabase(): Promise<string> {
+  const name = `bench_${++databases}`;
+  await withClient(cluster.url('postgres'), (client) => client.query(`create database ${name}`));
+  return cluster.url(name);
+}
+
 // ---- Rates
 
 interface Reading extends Traffic {
@@ -93,25 +102,25 @@ interface Reading extends Traffic {
 }
 
 async function measureRates(): Promise<readonly object[]> {
-  const isPeerThere = isBesidePeer && installPonder();
+  const isPeerThere = isBesidePeer && installPackage('bench/ponder');
   const rows: object[] = [];
   for (const { name, requestsPerSecond, endpoints, blocks } of rates) {
     const { a } = makeCcipWorld({ blocks, messages: RATE_MESSAGES });
     const settings = { requestsPerSecond, maxRange: MAX_RANGE_BLOCKS };
     const allowed = requestsPerSecond * endpoints;
     const lanescan = await withProviders(a, endpoints, async (served) => {
-      const meter = meterTraffic(served.providers);
+      const readTraffic = meterTraffic(served.providers);
       const database = await createDatabase();
       await runLanescan(folder, database, [served], settings);
       await checkMessages(database, RATE_MESSAGES);
-      return readingOf(meter.read(), allowed);
+      return readingOf(readTraffic(), allowed);
     });
     const ponder =
       isPeerThere && blocks === SHORT_BLOCKS
         ? await withProviders(a, endpoints, async (served) => {
-            const meter = meterTraffic(served.providers);
+            const readTraffic = meterTraffic(served.providers);
             await runPonder(path.join(folder, 'ponder.log'), await createDatabase(), served, settings);
-            return readingOf(meter.read(), allowed);
+            return readingOf(readTraffic(), allowed);
           })
         : undefined;
     printRate(`${name}, ${blocks.toLocaleString('en')} blocks`, lanescan, ponder);
@@ -211,7 +220,7 @@ async function indexBoth(world: CcipWorld, messages: number, filters: LogFilters
   ] as const;
   const providers = served.flatMap((one) => one.providers);
   try {
-    const meter = meterTraffic(providers);
+    const readTraffic = meterTraffic(providers);
     for (const provider of providers) {
       const own: unknown[] = [];
       filters.push({ url: provider.url.href, filters: own });
@@ -224,7 +233,7 @@ async function indexBoth(world: CcipWorld, messages: number, filters: LogFilters
     const database = await createDatabase();
     const run = await runLanescan(folder, database, served, { requestsPerSecond: 10_000 });
     await checkMessages(database, messages);
-    const { calls } = meter.read();
+    const { calls } = readTraffic();
     const fetchMs = await fetchLogs(folder, filters);
     return { ...run, calls, fetchMs };
   } finally {

@@ -1,5 +1,5 @@
 /** Processes of the bench's own: each does one job when asked, and answers or says what went wrong. */
-import { type ChildProcess, fork } from 'node:child_process';
+import { type ChildProcess, fork, spawnSync } from 'node:child_process';
 import { openSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
@@ -61,4 +61,13 @@ export function answerOrders<Order, Result>(work: (order: Order) => Promise<Resu
   });
   // Whoever started this is gone.
   process.on('disconnect', () => process.exit());
+}
+
+/** Installs a separate package, such as `bench/peers`. Returns whether it is installed; the script has printed why not. */
+export function installPackage(folder: string): boolean {
+  const script = fileURLToPath(new URL('../scripts/install-package.mjs', import.meta.url));
+  const { status } = spawnSync(process.execPath, [script, folder], {
+    stdio: ['ignore', process.stderr, process.stderr],
+  });
+  return status === 0;
 }

@@ -9,7 +9,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
+import { listOf, parseCount, partOf } from './arguments.ts';
 import { startWorker } from './child.ts';
 import { openDistributed, readPostmasters, serverAt, shareCursorKey } from './cluster/databases.ts';
 import { compareAnswers, type EqualityResult } from './cluster/equality.ts';
@@ -34,10 +35,10 @@ const given = new Command('npm run bench:cluster --')
   .option(
     '--shards <counts>',
     'shards of each table; several are measured one after the other',
-    parseCounts,
+    listOf(parseCount),
     [4],
   )
-  .option('--only <parts>', parts.join(', '), parseParts, [...parts])
+  .option('--only <parts>', parts.join(', '), listOf(partOf(parts)), [...parts])
   .option('--rounds <number>', 'turns of each side', parseCount, 5)
   .option('--requests <number>', 'requests of one turn', parseCount, 20)
   .option('--import-records <number>', 'records of an import', parseCount, 100_000)
@@ -223,21 +224,4 @@ function requireUrl(name: string): string {
   if (url) return url;
   console.error(`Set ${name}; see the beginning of bench/cluster.ts.`);
   process.exit(2);
-}
-
-function parseCount(text: string): number {
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It takes a whole number from 1 on.');
-  return Number(text);
-}
-
-function parseCounts(text: string): number[] {
-  return text.split(',').map(parseCount);
-}
-
-function parseParts(text: string): Part[] {
-  return text.split(',').map((name) => {
-    const part = parts.find((known) => known === name);
-    if (!part) throw new InvalidArgumentError(`The parts are ${parts.join(', ')}.`);
-    return part;
-  });
 }

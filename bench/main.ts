@@ -13,15 +13,16 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { openEmbedded } from '../src/store/server/embedded.ts';
+import { installPackage } from './child.ts';
 import { shareInUse } from './cpu.ts';
 import { clusterOf, readSizes, withClient } from './data/database.ts';
-import { measureCombinations } from './measure-combinations.ts';
-import { measureConnections } from './measure-connections.ts';
-import { measureEndurance } from './measure-endurance.ts';
-import { measureGrowth } from './measure-growth.ts';
-import { measureImport } from './measure-import.ts';
-import { installPeers, measurePeers } from './measure-peers.ts';
-import { measureSearch, requestsOf, warmUp } from './measure-searches.ts';
+import { measureCombinations } from './measurements/measure-combinations.ts';
+import { measureConnections } from './measurements/measure-connections.ts';
+import { measureEndurance } from './measurements/measure-endurance.ts';
+import { measureGrowth } from './measurements/measure-growth.ts';
+import { measureImport } from './measurements/measure-import.ts';
+import { measurePeers } from './measurements/measure-peers.ts';
+import { measureSearch, requestsOf, warmUp } from './measurements/measure-searches.ts';
 import { type Part, readOptions } from './options.ts';
 import { type Findings, noteLeftOut, printTable, writeResults } from './report.ts';
 import { hasPages } from './requests.ts';
@@ -33,7 +34,7 @@ const { isQuick, searches, pages } = options;
 const { sizes } = options.settings;
 const isWanted = (...names: Part[]) => names.some((name) => options.parts.includes(name));
 // Whatever cannot be had is better known before an hour has passed.
-if (isWanted('peers') && !installPeers()) {
+if (isWanted('peers') && !installPackage('bench/peers')) {
   console.error('Without the peers nothing was measured. Other parts can be chosen with --only.');
   process.exit(1);
 }

@@ -13,10 +13,11 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
 import { wireRecord } from '../src/domain/message.ts';
 import { openEmbedded } from '../src/store/server/embedded.ts';
 import { openStore } from '../src/store/store.ts';
+import { parseCount } from './arguments.ts';
 import { startWorker } from './child.ts';
 import { clusterOf, createEmpty } from './data/database.ts';
 import { type MemoryByQuarter, type MirrorEnd, readMemory, runMirror } from './mirror/mirror-process.ts';
@@ -202,7 +203,7 @@ function report({ runs }: Progress, comparedRecords: number): void {
   };
   console.log(
     `${records.toLocaleString('en')} records, all compared; ${requests.toLocaleString('en')} requests in ` +
-      `${Math.round(seconds).toLocaleString('en')} s, ${result.kills} kills, ${result.refused} requests refused`,
+      `${Math.round(seconds).toLocaleString('en')} s, ${result.kills} kills, ${result.refused} requests rejected`,
   );
   if (memoryMiB) printMemory(memoryMiB);
   // With whole records the machine is the limit: one request brings 500.
@@ -259,9 +260,4 @@ function readOptions(args: readonly string[]): { settings: Settings; dataFolder:
     },
     dataFolder: given.data,
   };
-}
-
-function parseCount(text: string): number {
-  if (!/^[1-9]\d{0,7}$/.test(text)) throw new InvalidArgumentError('It takes a whole number from 1 on.');
-  return Number(text);
 }

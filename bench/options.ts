@@ -2,6 +2,7 @@
 import os from 'node:os';
 import path from 'node:path';
 import { Command, InvalidArgumentError } from 'commander';
+import { listOf, parseCount, partOf } from './arguments.ts';
 import { readWorkloads, type Workload } from './requests.ts';
 import type { RunSettings } from './rig.ts';
 
@@ -39,7 +40,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
     .description('How fast is Lanescan, beside what the machine allows and beside what others would build?')
     .option('--quick', '100,000 messages, workloads with goals, a few seconds each')
     .option('--size <sizes>', 'numbers of messages (default: 100k,1m,10m)', listOf(parseSize))
-    .option('--only <parts>', parts.join(', '), listOf(parsePart))
+    .option('--only <parts>', parts.join(', '), listOf(partOf(parts)))
     .option('--workload <pattern>', 'only workloads whose name matches', parsePattern)
     .option('--data <folder>', 'keep the databases there for the next run')
     .option('--results <folder>', 'where the results go (default: bench/results)')
@@ -108,16 +109,6 @@ Examples:
   };
 }
 
-function listOf<T>(parse: (text: string) => T): (text: string) => T[] {
-  return (text) => text.split(',').map((item) => parse(item.trim()));
-}
-
-function parsePart(text: string): Part {
-  const part = parts.find((known) => known === text);
-  if (!part) throw new InvalidArgumentError(`The parts are ${parts.join(', ')}.`);
-  return part;
-}
-
 function parseSize(text: string): number {
   const [, number, unit] = /^([1-9]\d{0,5})(k|m)?$/i.exec(text) ?? [];
   const size = Number(number) * (unit === undefined ? 1 : unit.toLowerCase() === 'k' ? 1_000 : 1_000_000);
@@ -138,9 +129,4 @@ function parsePositive(text: string): number {
   const number = Number(text);
   if (!(number > 0 && number <= 3_600)) throw new InvalidArgumentError('It takes a number up to 3600.');
   return number;
-}
-
-function parseCount(text: string): number {
-  if (!/^[1-9]\d{0,3}$/.test(text)) throw new InvalidArgumentError('It takes a whole number from 1 to 9999.');
-  return Number(text);
 }

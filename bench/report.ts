@@ -3,13 +3,14 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { cpuOf } from './interleave.ts';
-import { type CombinationsResult, ROWS_BOUND } from './measure-combinations.ts';
-import type { ConnectionsResult } from './measure-connections.ts';
-import type { EnduranceResult } from './measure-endurance.ts';
-import type { GrowthResult } from './measure-growth.ts';
-import type { ImportResult } from './measure-import.ts';
-import type { PeersResult } from './measure-peers.ts';
-import type { SearchResult } from './measure-searches.ts';
+import { type CombinationsResult, ROWS_BOUND } from './measurements/measure-combinations.ts';
+import type { ConnectionsResult } from './measurements/measure-connections.ts';
+import type { EnduranceResult } from './measurements/measure-endurance.ts';
+import type { GrowthResult } from './measurements/measure-growth.ts';
+import type { ImportResult } from './measurements/measure-import.ts';
+import type { PeersResult } from './measurements/measure-peers.ts';
+import type { SearchResult } from './measurements/measure-searches.ts';
+import { machineFacts } from './results-file.ts';
 import type { RunSettings } from './rig.ts';
 
 export interface Findings {
@@ -131,7 +132,7 @@ function printConnections({ size, standings }: ConnectionsResult): void {
     console.log(
       `  ${name.padStart(4)}${count(rate).padStart(8)}/s  p50 ${p50?.toFixed(1).padStart(7)} ms  p99 ` +
         `${p99?.toFixed(1).padStart(7)} ms  ${count(cpu?.server ?? 0).padStart(6)} µs CPU of the server` +
-        `${refused > 0 ? `  ${(100 * refused).toFixed(1)} % refused` : ''}`,
+        `${refused > 0 ? `  ${(100 * refused).toFixed(1)} % shed` : ''}`,
     );
   }
 }
@@ -282,11 +283,9 @@ export async function writeResults(
     parts: run.parts,
     settings,
     machine: {
-      cores: os.cpus().length,
+      ...machineFacts(),
       model: os.cpus()[0]?.model,
-      memoryGiB: Math.round(os.totalmem() / 2 ** 30),
       platform: `${os.platform()} ${os.release()} ${os.arch()}`,
-      node: process.version,
       postgres: run.postgres,
       usedByOthers: run.usedByOthers,
       isBusy: run.usedByOthers > MOST_FOR_OTHERS,

@@ -91,7 +91,7 @@ export async function startServer({ command, args, env, log, probe }: ServerComm
   };
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = net.createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
@@ -101,7 +101,7 @@ async function freePort(): Promise<number> {
 }
 
 /** Linux only, as is what the bench is run on; elsewhere nothing is said of memory. */
-function residentBytes(pid: number): number {
+export function residentBytes(pid: number): number {
   try {
     return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024;
   } catch {

@@ -177,6 +177,18 @@ export async function dataTables(client: pg.ClientBase): Promise<readonly string
   return rows.map(({ tablename }) => tablename);
 }
 
+/** The contents of these tables, to see that nothing has changed them. */
+export async function digestOfTables(client: pg.ClientBase): Promise<readonly unknown[]> {
+  const digests: unknown[] = [];
+  for (const table of await dataTables(client)) {
+    const { rows } = await client.query(
+      `select count(*)::int, md5(string_agg(t::text, '|' order by t::text)) from ${table} t`,
+    );
+    digests.push([table, ...rows]);
+  }
+  return digests;
+}
+
 /** Makes a store as good as new, in less time than another database takes. */
 export async function emptyTables(client: pg.ClientBase): Promise<void> {
   const kept = ['store', 'store_revision', 'publication', 'cursor_key'];

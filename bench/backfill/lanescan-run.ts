@@ -1,11 +1,12 @@
 /** `lanescan index --once` as it is installed, from its start to its end, with its memory. */
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { stringify } from 'yaml';
 import type { CcipChain } from '../../test/virtual-chain/ccip-chain.ts';
 import type { Provider } from '../../test/virtual-chain/endpoint.ts';
+import { program, residentBytes } from '../server.ts';
 
 export interface ServedChain {
   readonly chain: CcipChain;
@@ -26,7 +27,6 @@ export interface LanescanRun {
 }
 
 const SAMPLE_MS = 250;
-const program = path.join(import.meta.dirname, '..', '..', 'bin', 'lanescan');
 
 export async function runLanescan(
   folder: string,
@@ -50,8 +50,8 @@ export async function runLanescan(
   });
   const samples: { readonly atMs: number; readonly mebibytes: number }[] = [];
   const sampling = setInterval(() => {
-    const resident = execFileSync('ps', ['-o', 'rss=', '-p', String(child.pid)], { encoding: 'utf8' });
-    samples.push({ atMs: performance.now() - began, mebibytes: Number(resident) / 1024 });
+    const mebibytes = residentBytes(child.pid ?? 0) / 2 ** 20;
+    samples.push({ atMs: performance.now() - began, mebibytes });
   }, SAMPLE_MS);
   const [status] = await once(child, 'exit').finally(() => clearInterval(sampling));
   if (status !== 0) throw new Error(`lanescan index ended with status ${status}.`);

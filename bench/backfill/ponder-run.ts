@@ -1,10 +1,10 @@
 /** Ponder over the same endpoints, knowing the contracts and the range beforehand, into a PostgreSQL database. */
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { openSync } from 'node:fs';
-import { createServer } from 'node:net';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { freePort } from '../server.ts';
 import type { ServedChain } from './lanescan-run.ts';
 
 export interface PonderSettings {
@@ -17,15 +17,6 @@ const program = path.join(folder, 'node_modules', 'ponder', 'dist', 'esm', 'bin'
 const LOOK_EVERY_MS = 50;
 /** A backfill that takes longer is not worth waiting for. */
 const LONGEST_MS = 600_000;
-
-/** It is a package of its own. Returns whether it is there now; why not has been said. */
-export function installPonder(): boolean {
-  const script = path.join(import.meta.dirname, '..', '..', 'scripts', 'install-package.mjs');
-  const { status } = spawnSync(process.execPath, [script, 'bench/ponder'], {
-    stdio: ['ignore', process.stderr, process.stderr],
-  });
-  return status === 0;
-}
 
 /** Resolves when it has read all of history. */
 export async function runPonder(
@@ -80,13 +71,4 @@ async function isReady(port: number): Promise<boolean> {
   const answer = await fetch(`http://127.0.0.1:${port}/ready`).catch(() => undefined);
   await answer?.arrayBuffer();
   return answer?.status === 200;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('There is no free port.');
-  return address.port;
 }

@@ -10,31 +10,26 @@ export interface Traffic {
   readonly peakPerSecond: number;
 }
 
-export interface TrafficMeter {
-  read(): Traffic;
-}
-
-export function meterTraffic(providers: readonly Provider[]): TrafficMeter {
+/** Counts from now on; the result reads the counts. */
+export function meterTraffic(providers: readonly Provider[]): () => Traffic {
   const times = providers.map((): number[] => []);
   for (const [index, provider] of providers.entries()) {
     provider.resetCounts();
     provider.onCall = () => times[index]?.push(performance.now());
   }
-  return {
-    read() {
-      const callsByMethod: Record<string, number> = {};
-      for (const { callsByMethod: counted } of providers)
-        for (const [method, calls] of counted) callsByMethod[method] = (callsByMethod[method] ?? 0) + calls;
-      const all = times.flat().sort((one, other) => one - other);
-      const [first = 0, last = 0] = [all[0], all.at(-1)];
-      const latencyMs = Math.max(...providers.map(({ profile }) => profile.latencyMs ?? 0));
-      return {
-        calls: all.length,
-        callsByMethod,
-        seconds: (last - first + latencyMs) / 1000,
-        peakPerSecond: Math.max(...times.map(peakOf)),
-      };
-    },
+  return () => {
+    const callsByMethod: Record<string, number> = {};
+    for (const { callsByMethod: counted } of providers)
+      for (const [method, calls] of counted) callsByMethod[method] = (callsByMethod[method] ?? 0) + calls;
+    const all = times.flat().sort((one, other) => one - other);
+    const [first = 0, last = 0] = [all[0], all.at(-1)];
+    const latencyMs = Math.max(...providers.map(({ profile }) => profile.latencyMs ?? 0));
+    return {
+      calls: all.length,
+      callsByMethod,
+      seconds: (last - first + latencyMs) / 1000,
+      peakPerSecond: Math.max(...times.map(peakOf)),
+    };
   };
 }
 

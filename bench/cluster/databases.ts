@@ -7,7 +7,7 @@ import type pg from 'pg';
 import { distributeDatabase } from '../../src/store/cluster/distribution.ts';
 import { openStore } from '../../src/store/store.ts';
 import { administerCluster, createClusterDatabase, urlOfDatabase } from '../../test/cluster.ts';
-import { type Cluster, openDatabase, withClient } from '../data/database.ts';
+import { type Cluster, openDatabase, readMark, withClient } from '../data/database.ts';
 import { WORLD_VERSION } from '../data/world.ts';
 
 /** A server by the URL of one of its databases. It runs on this machine. */
@@ -38,7 +38,7 @@ export async function openDistributed(
   const url = urlOfDatabase(coordinatorUrl, name);
   const mark = `world ${WORLD_VERSION}, distributed`;
   let distributionSeconds: number | null = null;
-  if ((await readMark(coordinatorUrl, name)) !== mark) {
+  if ((await readMark(urlOfDatabase(coordinatorUrl, 'postgres'), name)) !== mark) {
     const local = await openDatabase(await serverAt(coordinatorUrl), size);
     await dropDistributed(coordinatorUrl, name);
     await createFromTemplate(coordinatorUrl, name, local.name);
@@ -46,7 +46,8 @@ export async function openDistributed(
     const began = performance.now();
     await distributeDatabase(url, { shards });
     distributionSeconds = Math.round((performance.now() - began) / 1_000);
-    await vacuumOnWorkers(url);
+    // As the single node's tables are: otherwise the first searches would set hint bits.
+    await withClient(url, (client) => client.query('vacuum analyze'));
     await withClient(urlOfDatabase(coordinatorUrl, 'postgres'), (client) =>
       client.query(`comment on database ${name} is '${mark}'`),
     );
@@ -107,21 +108,6 @@ function urlOfNode(url: string, { host, port }: Node): string {
   return node.href;
 }
 
-async function readMark(serverUrl: string, name: string): Promise<string | null | undefined> {
-  return withClient(urlOfDatabase(serverUrl, 'postgres'), async (client) => {
-    const { rows } = await client.query(
-      `select shobj_description(oid, 'pg_database') as mark from pg_database where datname = $1`,
-      [name],
-    );
-    return rows[0]?.mark;
-  });
-}
-
-/** As the single node's tables are: otherwise the first searches would set hint bits. */
-async function vacuumOnWorkers(url: string): Promise<void> {
-  await withClient(url, (client) => client.query('vacuum analyze'));
-}
-
 /** Empty, with the schema, distributed. */
 export async function createEmptyDistributed(
   coordinatorUrl: string,
@@ -142,12 +128,7 @@ export async function dropDistributed(coordinatorUrl: string, name: string): Pro
 
 /** Gives one database the key of the other, so that both sign the same cursors and pages can be compared byte by byte. */
 export async function shareCursorKey(from: string, to: string): Promise<void> {
-  const key = await withClient(from, (client) => readKey(client));
-  await withClient(to, (client) => client.query('update cursor_key set key = $1', [key]));
-}
-
-async function readKey(client: pg.ClientBase): Promise<Buffer> {
-  const { rows } = await client.query('select key from cursor_key');
+  const { rows } = await withClient(from, (client) => client.query('select key from cursor_key'));
   if (rows.length !== 1) throw new Error(`cursor_key has ${rows.length} rows instead of one`);
-  return rows[0].key;
+  await withClient(to, (client) => client.query('update cursor_key set key = $1', [rows[0].key]));
 }

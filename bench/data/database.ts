@@ -65,15 +65,8 @@ export async function openDatabase(cluster: Cluster, size: number): Promise<Benc
   const url = cluster.url(name);
   const world = createWorld(size);
   const mark = `world ${WORLD_VERSION}, whole`;
-  const found = await withClient(cluster.url('postgres'), async (client) => {
-    const { rows } = await client.query(
-      `select shobj_description(oid, 'pg_database') as mark from pg_database where datname = $1`,
-      [name],
-    );
-    return rows[0]?.mark as string | null | undefined;
-  });
-  if (found !== mark) {
-    await refuseWithoutRoom(cluster, size);
+  if ((await readMark(cluster.url('postgres'), name)) !== mark) {
+    await requireDiskSpace(cluster, size);
     await checkAgainstApply(cluster);
     await createEmpty(cluster, name);
     console.error(`Making ${size.toLocaleString('en')} messages`);
@@ -90,7 +83,18 @@ export async function openDatabase(cluster: Cluster, size: number): Promise<Benc
   return { size, name, url, world, cursors: store.cursors };
 }
 
-async function refuseWithoutRoom(cluster: Cluster, size: number): Promise<void> {
+/** The comment on a database, which says whether it is whole; undefined where there is no such database. */
+export async function readMark(url: string, name: string): Promise<string | null | undefined> {
+  return withClient(url, async (client) => {
+    const { rows } = await client.query(
+      `select shobj_description(oid, 'pg_database') as mark from pg_database where datname = $1`,
+      [name],
+    );
+    return rows[0]?.mark;
+  });
+}
+
+async function requireDiskSpace(cluster: Cluster, size: number): Promise<void> {
   const { bavail, bsize } = await statfs(cluster.embedded.dataFolder);
   const free = bavail * bsize;
   const needed = size * BYTES_A_MESSAGE;
@@ -118,18 +122,12 @@ export async function dropDatabase(cluster: Cluster, name: string): Promise<void
   );
 }
 
-export async function copyText(
-  client: pg.ClientBase,
-  into: string,
-  chunks: readonly string[],
-  options = '',
-): Promise<void> {
-  if (chunks.length === 0) return;
+async function copyText(client: pg.ClientBase, into: string, chunks: readonly string[]): Promise<void> {
   await pipeline(
     function* () {
       for (const chunk of chunks) yield Buffer.from(chunk, 'latin1');
     },
-    client.query(copyFrom(`copy ${into} from stdin ${options}`)),
+    client.query(copyFrom(`copy ${into} from stdin with (freeze)`)),
   );
 }
 
@@ -168,24 +166,12 @@ async function fill(client: pg.Client, world: World): Promise<void> {
   for (let from = 0; from < world.size; from += ROWS_PER_COPY) {
     const rows: Rows[] = [];
     for (let n = from; n < Math.min(world.size, from + ROWS_PER_COPY); n++) rows.push(rowsOf(n));
-    await copyText(
-      client,
-      `message (${MESSAGE_COLUMNS})`,
-      inChunks(rows, (row) => row.message),
-      'with (freeze)',
-    );
-    await copyText(
-      client,
-      `message_token (${TOKEN_COLUMNS})`,
-      inChunks(rows, (row) => row.token),
-      'with (freeze)',
-    );
-    await copyText(
-      client,
-      `history (${HISTORY_COLUMNS})`,
-      inChunks(rows, (row) => row.history),
-      'with (freeze)',
-    );
+    for (const [into, text] of [
+      [`message (${MESSAGE_COLUMNS})`, (row: Rows) => row.message],
+      [`message_token (${TOKEN_COLUMNS})`, (row: Rows) => row.token],
+      [`history (${HISTORY_COLUMNS})`, (row: Rows) => row.history],
+    ] as const)
+      await copyText(client, into, inChunks(rows, text));
     if (from > 0 && from % 1_000_000 === 0) console.error(`  ${from.toLocaleString('en')} rows`);
   }
   await client.query('commit');
@@ -198,16 +184,12 @@ async function fill(client: pg.Client, world: World): Promise<void> {
 }
 
 function inChunks(rows: readonly Rows[], text: (row: Rows) => string): string[] {
-  const chunks: string[] = [];
-  for (let start = 0; start < rows.length; start += 500) {
-    chunks.push(
-      rows
-        .slice(start, start + 500)
-        .map(text)
-        .join(''),
-    );
-  }
-  return chunks;
+  return Array.from({ length: Math.ceil(rows.length / 500) }, (_, chunk) =>
+    rows
+      .slice(chunk * 500, (chunk + 1) * 500)
+      .map(text)
+      .join(''),
+  );
 }
 
 /** What writing the messages one batch after the other would have kept, counted from the messages at once. */

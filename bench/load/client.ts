@@ -29,8 +29,8 @@ export interface LoadOrder {
   readonly check: 'page' | 'same' | 'status';
   /** Vary every URL without changing its meaning, so that the response cache does not help. */
   readonly isRespelled?: boolean;
-  /** Whether the server may shed load (503); a refused connection waits for `Retry-After`. */
-  readonly mayRefuse?: boolean;
+  /** Whether the server may shed load (503); a connection then waits for `Retry-After`. */
+  readonly mayShedLoad?: boolean;
   /** Keep the response of every n-th request, to check it afterwards; default: none. */
   readonly keepEvery?: number;
 }
@@ -101,13 +101,13 @@ export async function runLoad(order: LoadOrder): Promise<LoadReport> {
   };
 
   /** How long to stay away; not beyond the end, though. */
-  const refuse = (retryAfterMs: number): number => {
+  const backOff = (retryAfterMs: number): number => {
     refused++;
     return Math.max(0, Math.min(retryAfterMs, deadline - performance.now()));
   };
 
   await Promise.all(
-    Array.from({ length: order.connections }, () => work(order, { next, receive, refuse }, latencies)),
+    Array.from({ length: order.connections }, () => work(order, { next, receive, backOff }, latencies)),
   );
   const seconds = (performance.now() - began) / 1000;
   checkShelved();
@@ -147,13 +147,13 @@ function respelled(path: string, n: number): string {
 interface Turns {
   readonly next: () => number | undefined;
   readonly receive: (index: number, body: Buffer) => void;
-  readonly refuse: (retryAfterMs: number) => number;
+  readonly backOff: (retryAfterMs: number) => number;
 }
 
 /** One connection until `next` has nothing more. */
 function work(
-  { port, requests, isRespelled, mayRefuse = false }: LoadOrder,
-  { next, receive, refuse }: Turns,
+  { port, requests, isRespelled, mayShedLoad = false }: LoadOrder,
+  { next, receive, backOff }: Turns,
   latencies: number[],
 ): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -164,7 +164,7 @@ function work(
     let bodyEnd = 0;
     let index: number | undefined;
     let sentAt = 0;
-    /** Of an answer that is a refusal. */
+    /** Of an answer that sheds load. */
     let retryAfterMs: number | undefined;
 
     const ask = () => {
@@ -192,9 +192,9 @@ function work(
       const length = /\r\ncontent-length: *(\d+)/i.exec(headers)?.[1];
       const where = `${index === undefined ? '' : requests[index]?.path}`;
       const retryAfter = /\r\nretry-after: *(\d+)/i.exec(headers)?.[1];
-      const isRefusal = mayRefuse && headers.slice(9, 12) === '503' && retryAfter !== undefined;
-      retryAfterMs = isRefusal ? Number(retryAfter) * 1_000 : undefined;
-      if (headers.slice(9, 12) !== '200' && !isRefusal)
+      const isShed = mayShedLoad && headers.slice(9, 12) === '503' && retryAfter !== undefined;
+      retryAfterMs = isShed ? Number(retryAfter) * 1_000 : undefined;
+      if (headers.slice(9, 12) !== '200' && !isShed)
         throw new Error(
           `${where} answered ${headers.split('\r\n')[0]}: ${buffer.toString('utf8', end, filled)}`,
         );
@@ -214,7 +214,7 @@ function work(
       if (bodyEnd === 0 || filled < bodyEnd) return;
       if (filled > bodyEnd) throw new Error('An answer is longer than it says');
       if (retryAfterMs !== undefined) {
-        setTimeout(ask, refuse(retryAfterMs));
+        setTimeout(ask, backOff(retryAfterMs));
         return;
       }
       latencies.push(performance.now() - sentAt);

@@ -68,7 +68,7 @@ test.each([
   [['--seconds', '0'], 'number up to 3600'],
   [['--rounds', '1.5'], 'whole number'],
   [['--fast'], "unknown option '--fast'"],
-])('%j is refused', async (args, problem) => {
+])('%j is rejected with what to do', async (args, problem) => {
   const { status, out, err } = await bench(...args);
   expect({ status, out }).toEqual({ status: 1, out: '' });
   expect(err).toContain(problem);

@@ -2,8 +2,8 @@
 /** The benchmark does not lie quietly: a wrong answer ends a measurement, whatever is wrong with it. */
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
-import { checkAnswer, compareWithOracle } from '../../bench/answers.ts';
 import { type LoadOrder, runLoad } from '../../bench/load/client.ts';
+import { checkAnswer, compareWithOracle } from '../../bench/measurements/answers.ts';
 import type { SearchRequest } from '../../bench/requests.ts';
 import { parseSearch } from '../../src/domain/filters/search-parameters.ts';
 import { type SearchBody, startServer } from '../api/running-server.ts';
@@ -98,14 +98,14 @@ describe('under load', () => {
     );
   });
 
-  test('a refusal', async () => {
+  test('a server that sheds load', async () => {
     const answer = (n: number) => ({ status: n === 17 ? 503 : 200, body: 'come back later' });
     await expect(load(answer, { check: 'status' })).rejects.toThrow(
       /answered HTTP\/1.1 503.*come back later/s,
     );
   });
 
-  test('a refusal counts as none where there may be some, and is not asked again before it is time', async () => {
+  test('a server that may shed load is not counted as an answer then, and is not asked again before it is time', async () => {
     const askedAt: number[] = [];
     const { port } = await listenWith((_, response) => {
       askedAt.push(performance.now());
@@ -114,7 +114,7 @@ describe('under load', () => {
     });
     const { requests, refused } = await runLoad({
       ...{ port: Number(port), requests: [request], from: 0, connections: 1, count: 5 },
-      ...{ check: 'status', mayRefuse: true },
+      ...{ check: 'status', mayShedLoad: true },
     });
     expect({ requests, refused }).toEqual({ requests: 4, refused: 1 });
     expect((askedAt[3] ?? 0) - (askedAt[2] ?? 0)).toBeGreaterThan(990);

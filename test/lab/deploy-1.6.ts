@@ -1,6 +1,5 @@
 /** CCIP 1.6: one on-ramp and one off-ramp for all lanes of a network, here one of each for every lane. */
 import {
-  concat,
   encodeAbiParameters,
   type Hex,
   keccak256,
@@ -10,44 +9,33 @@ import {
   stringToHex,
   zeroAddress,
 } from 'viem';
-import {
-  type Commit,
-  type Deployment,
-  otherNetwork,
-  PERMISSIONLESS_AFTER_SECONDS,
-  type Ramps,
-  type SentMessage,
-} from './deployment.ts';
+import { type Commit, type Deployment, otherNetwork, type Ramps, type SentMessage } from './deployment.ts';
 import type { Foundation, Foundations } from './foundation.ts';
 import type { Contract, NetworkKey } from './network.ts';
-import { endsOf, executionReportType, noPrices, priceStructs, prove, proveCommitted } from './reports.ts';
+import {
+  deployOffRamp,
+  deployOnRamp,
+  evmDestChainConfig,
+  type MerkleRoot,
+  type RampSite,
+  rootStruct,
+  sendCommit,
+  sendExecution,
+} from './ramps-1.6.ts';
+import { endsOf, prove, proveCommitted } from './reports.ts';
 import { encodeExtraArgs } from './sdk-chain.ts';
-import { signEven, signersOf, signForOcr } from './signers.ts';
+import { signEven, signersOf } from './signers.ts';
 import { ccipContract } from './solidity.ts';
 import { connectPools, deployPools, type Pools } from './token-pools.ts';
 
-interface Site {
-  readonly foundation: Foundation;
-  readonly owner: Hex;
+interface Site extends RampSite {
   readonly rmnRemote: Contract;
-  readonly rmnProxy: Contract;
-  readonly router: Contract;
-  readonly registry: Contract;
-  readonly nonceManager: Contract;
-  readonly feeQuoter: Contract;
   readonly pools: Pools;
 }
 
-const commitDigest = keccak256(stringToHex('commit'));
-const executionDigest = keccak256(stringToHex('execution'));
 const rmnDigest = keccak256(stringToHex('rmn home'));
-const oracles = signersOf('oracle', 4);
 const rmnNodes = signersOf('rmn', 3);
-const FAULTY_ORACLES = 1;
 const FAULTY_RMN_NODES = 1;
-const COMMIT_PLUGIN = 0;
-const EXECUTION_PLUGIN = 1;
-const EVM_FAMILY = '0x2812d52c';
 
 export async function deploy16(foundations: Foundations): Promise<Deployment> {
   const [a, b] = await Promise.all([deploySite(foundations.a), deploySite(foundations.b)]);
@@ -107,7 +95,8 @@ export async function deploy16(foundations: Foundations): Promise<Deployment> {
     async createRamps(from) {
       const source = sites[from];
       const dest = sites[otherNetwork(from)];
-      const [onRamp, offRamp] = await Promise.all([deployOnRamp(source, dest), deployOffRamp(dest)]);
+      const { selector } = dest.foundation.network;
+      const [onRamp, offRamp] = await Promise.all([deployOnRamp(source, selector), deployOffRamp(dest)]);
       const ramps = { onRamp, offRamp };
       await connectOffRamp(ramps, source, dest, false);
       return ramps;
@@ -141,18 +130,12 @@ export async function deploy16(foundations: Foundations): Promise<Deployment> {
         maxSeqNr: last.sequenceNumber,
         merkleRoot,
       };
-      const report = encodeAbiParameters(commitReport, [
-        {
-          priceUpdates: noPrices,
-          blessedMerkleRoots: blessed ? [root] : [],
-          unblessedMerkleRoots: blessed ? [] : [root],
-          rmnSignatures: blessed ? await rmnSignatures(dest, offRamp, [root]) : [],
-        },
-      ]);
-      const context: [Hex, Hex] = [commitDigest, pad('0x01')];
-      const hash = keccak256(concat([keccak256(report), ...context]));
-      const { rs, ss, rawVs } = await signForOcr(oracles.slice(0, FAULTY_ORACLES + 1), hash);
-      const receipt = await offRamp.send('commit', [context, report, rs, ss, rawVs], { from: dest.owner });
+      const report = {
+        blessedMerkleRoots: blessed ? [root] : [],
+        unblessedMerkleRoots: blessed ? [] : [root],
+        rmnSignatures: blessed ? await rmnSignatures(dest, offRamp, [root]) : [],
+      };
+      const receipt = await sendCommit(offRamp, report, dest.owner);
       const [accepted] = offRamp.events(receipt, 'CommitReportAccepted');
       if (!accepted) throw new Error('The off-ramp took the report and told of no root.');
       return {
@@ -170,11 +153,7 @@ export async function deploy16(foundations: Foundations): Promise<Deployment> {
     async execute(message, commit) {
       const { offRamp } = message.ramps;
       const { owner } = sites[otherNetwork(message.from)];
-      const report = encodeAbiParameters(
-        [executionReportType(offRamp)],
-        [[executionReport(message, commit)]],
-      );
-      return offRamp.send('execute', [[executionDigest, pad('0x01')], report], { from: owner });
+      return sendExecution(offRamp, executionReport(message, commit), owner);
     },
 
     async executeByHand(message, commit, { from, gasLimit }) {
@@ -229,29 +208,12 @@ async function connectSite(source: Site, dest: Site): Promise<void> {
   const { feeQuoter, foundation, owner } = source;
   const { link, wrappedNative } = foundation;
   const destChainSelector = dest.foundation.network.selector;
-  const destChainConfig = {
-    isEnabled: true,
-    maxNumberOfTokensPerMsg: 5,
-    maxDataBytes: 30_000,
-    maxPerMsgGasLimit: 3_000_000,
-    destGasOverhead: 300_000,
-    destGasPerPayloadByteBase: 16,
-    destGasPerPayloadByteHigh: 40,
-    destGasPerPayloadByteThreshold: 3000,
-    destDataAvailabilityOverheadGas: 0,
-    destGasPerDataAvailabilityByte: 0,
-    destDataAvailabilityMultiplierBps: 0,
-    chainFamilySelector: EVM_FAMILY,
-    enforceOutOfOrder: false,
-    defaultTokenFeeUSDCents: 25,
-    defaultTokenDestGasOverhead: 90_000,
-    defaultTxGasLimit: 200_000,
-    gasMultiplierWeiPerEth: parseEther('1.1'),
-    gasPriceStalenessThreshold: 0,
-    networkFeeUSDCents: 10,
-  };
   const from = { from: owner };
-  await feeQuoter.send('applyDestChainConfigUpdates', [[{ destChainSelector, destChainConfig }]], from);
+  await feeQuoter.send(
+    'applyDestChainConfigUpdates',
+    [[{ destChainSelector, destChainConfig: evmDestChainConfig }]],
+    from,
+  );
   const prices = {
     tokenPriceUpdates: [
       { sourceToken: wrappedNative.address, usdPerToken: parseEther('3000') },
@@ -261,94 +223,6 @@ async function connectSite(source: Site, dest: Site): Promise<void> {
   };
   await feeQuoter.send('updatePrices', [prices], from);
   await connectPools(source, dest);
-}
-
-async function deployOnRamp(source: Site, dest: Site): Promise<Contract> {
-  const { foundation, owner, rmnProxy, nonceManager, registry, feeQuoter, router } = source;
-  const { network, feeAggregator } = foundation;
-  const onRamp = await network.deploy(
-    ccipContract('v1_6_0/onramp'),
-    [
-      {
-        chainSelector: network.selector,
-        rmnRemote: rmnProxy.address,
-        nonceManager: nonceManager.address,
-        tokenAdminRegistry: registry.address,
-      },
-      {
-        feeQuoter: feeQuoter.address,
-        reentrancyGuardEntered: false,
-        messageInterceptor: zeroAddress,
-        feeAggregator,
-        allowlistAdmin: zeroAddress,
-      },
-      [
-        {
-          destChainSelector: dest.foundation.network.selector,
-          router: router.address,
-          allowlistEnabled: false,
-        },
-      ],
-    ],
-    { from: owner },
-  );
-  await allowNonces(source, onRamp);
-  return onRamp;
-}
-
-async function deployOffRamp(dest: Site): Promise<Contract> {
-  const { foundation, owner, rmnProxy, nonceManager, registry, feeQuoter } = dest;
-  const { network } = foundation;
-  const from = { from: owner };
-  const offRamp = await network.deploy(
-    ccipContract('v1_6_0/offramp'),
-    [
-      {
-        chainSelector: network.selector,
-        gasForCallExactCheck: 5000,
-        rmnRemote: rmnProxy.address,
-        tokenAdminRegistry: registry.address,
-        nonceManager: nonceManager.address,
-      },
-      {
-        feeQuoter: feeQuoter.address,
-        permissionLessExecutionThresholdSeconds: PERMISSIONLESS_AFTER_SECONDS,
-        messageInterceptor: zeroAddress,
-      },
-      [],
-    ],
-    from,
-  );
-  await allowNonces(dest, offRamp);
-  const plugin = { F: FAULTY_ORACLES, transmitters: [owner] };
-  await offRamp.send(
-    'setOCR3Configs',
-    [
-      [
-        {
-          ...plugin,
-          configDigest: commitDigest,
-          ocrPluginType: COMMIT_PLUGIN,
-          isSignatureVerificationEnabled: true,
-          signers: oracles.map(({ address }) => address),
-        },
-        {
-          ...plugin,
-          configDigest: executionDigest,
-          ocrPluginType: EXECUTION_PLUGIN,
-          isSignatureVerificationEnabled: false,
-          signers: [],
-        },
-      ],
-    ],
-    from,
-  );
-  return offRamp;
-}
-
-async function allowNonces({ nonceManager, owner }: Site, ramp: Contract): Promise<void> {
-  const callers = { addedCallers: [ramp.address], removedCallers: [] };
-  await nonceManager.send('applyAuthorizedCallerUpdates', [callers], { from: owner });
 }
 
 async function connectOffRamp(ramps: Ramps, source: Site, dest: Site, isSigned: boolean): Promise<void> {
@@ -390,30 +264,11 @@ interface DecodedMessage {
   }[];
 }
 
-const rootStruct =
-  'struct MerkleRoot { uint64 sourceChainSelector; bytes onRampAddress; uint64 minSeqNr; uint64 maxSeqNr; bytes32 merkleRoot; }';
-
-const commitReport = parseAbiParameters([
-  'CommitReport report',
-  'struct CommitReport { PriceUpdates priceUpdates; MerkleRoot[] blessedMerkleRoots; MerkleRoot[] unblessedMerkleRoots; Signature[] rmnSignatures; }',
-  'struct Signature { bytes32 r; bytes32 s; }',
-  rootStruct,
-  ...priceStructs,
-]);
-
 const rmnReport = parseAbiParameters([
   'bytes32 kind, Report report',
   'struct Report { uint256 destChainId; uint64 destChainSelector; address rmnRemoteContractAddress; address offrampAddress; bytes32 rmnHomeContractConfigDigest; MerkleRoot[] merkleRoots; }',
   rootStruct,
 ]);
-
-interface MerkleRoot {
-  readonly sourceChainSelector: bigint;
-  readonly onRampAddress: Hex;
-  readonly minSeqNr: bigint;
-  readonly maxSeqNr: bigint;
-  readonly merkleRoot: Hex;
-}
 
 async function rmnSignatures(dest: Site, offRamp: Contract, roots: readonly MerkleRoot[]) {
   const { network } = dest.foundation;

@@ -121,9 +121,9 @@ function createTraffic(lane: Lane, lab: Lab, randomness: Randomness): Traffic {
       tally.leftAlone++;
       return;
     }
-    // Only the lab's own receivers can be told to refuse.
+    // Only the lab's own receivers can be told to fail.
     const fail = randomness.chance(0.15) && !foreign.has(message.messageId);
-    const execution = await unlessRefused(() => lane.execute(message, { fail }));
+    const execution = await unlessReverted(() => lane.execute(message, { fail }));
     if (!execution) tally.leftAlone++;
     else if (execution.state === 'success') tally.succeeded++;
     else {
@@ -135,7 +135,7 @@ function createTraffic(lane: Lane, lab: Lab, randomness: Randomness): Traffic {
   const retry = async () => {
     const message = failed.shift();
     if (!message) return;
-    if (await unlessRefused(() => lane.executeByHand(message))) tally.retried++;
+    if (await unlessReverted(() => lane.executeByHand(message))) tally.retried++;
     else tally.leftAlone++;
   };
 
@@ -159,10 +159,10 @@ function createTraffic(lane: Lane, lab: Lab, randomness: Randomness): Traffic {
 }
 
 /**
- * Undefined where the contracts refuse: somebody else has executed the message already (it is skipped, or reverts), or has
+ * Undefined where the contracts revert: somebody else has executed the message already (it is skipped, or reverts), or has
  * sent one before it that was never executed.
  */
-async function unlessRefused<T>(work: () => Promise<T>): Promise<T | undefined> {
+async function unlessReverted<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work();
   } catch (error) {

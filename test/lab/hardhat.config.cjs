@@ -6,7 +6,7 @@
  */
 const { rmSync } = require('node:fs');
 
-const { chainId, folder, automine, interval } = JSON.parse(process.env.LAB_NODE ?? '{}');
+const { chainId, folder } = JSON.parse(process.env.LAB_NODE ?? '{}');
 
 process.stdin
   .on('end', () => {
@@ -28,7 +28,6 @@ module.exports = {
       allowBlocksWithSameTimestamp: true,
       blockGasLimit: 1_000_000_000,
       accounts: { count: 40, accountsBalance: `1${'0'.repeat(24)}` },
-      mining: { auto: automine, interval },
       loggingEnabled: false,
     },
   },

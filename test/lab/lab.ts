@@ -37,8 +37,6 @@ export type { Contract, Fork, NetworkKey, RawBlock, RawLog, RawReceipt, Reorgani
 export interface LabOptions {
   /** Default: all. */
   readonly versions?: readonly Version[];
-  /** Whether every transaction makes a block at once. Default true. The deployment is mined at once in any case. */
-  readonly automine?: boolean;
   /** A block every so many milliseconds, from when the lab is ready. */
   readonly blockEveryMs?: number;
 }
@@ -86,8 +84,7 @@ const deployers: Readonly<Record<Version, (foundations: Foundations) => Promise<
 };
 
 export async function startLab(options: LabOptions = {}): Promise<Lab> {
-  const { automine = true, blockEveryMs = 0 } = options;
-  const wanted = options.versions ?? versions;
+  const { versions: wanted = versions, blockEveryMs = 0 } = options;
   const [a, b] = await startNetworks();
   try {
     const [foundationA, foundationB] = await Promise.all([layFoundation(a), layFoundation(b)]);
@@ -102,10 +99,7 @@ export async function startLab(options: LabOptions = {}): Promise<Lab> {
         return { deployment, lanes };
       }),
     );
-    for (const { rpc } of [a, b]) {
-      if (!automine) await rpc('evm_setAutomine', [false]);
-      if (blockEveryMs > 0) await rpc('evm_setIntervalMining', [blockEveryMs]);
-    }
+    if (blockEveryMs > 0) for (const { rpc } of [a, b]) await rpc('evm_setIntervalMining', [blockEveryMs]);
     const deployments = deployed.map(({ deployment }) => deployment);
     const lanes = deployed.flatMap((version) => version.lanes);
     const networks = {

@@ -7,14 +7,6 @@ import os from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 
-export interface NodeOptions {
-  readonly chainId: number;
-  /** Whether every transaction makes a block at once. Default true; otherwise blocks come by `evm_mine`. */
-  readonly automine?: boolean;
-  /** A block every so many milliseconds, with or without transactions. Default: none. */
-  readonly blockEveryMs?: number;
-}
-
 export interface ChainProcess {
   readonly url: string;
   readonly pid: number;
@@ -26,14 +18,9 @@ const folderOfLab = import.meta.dirname;
 const hardhat = createRequire(import.meta.url).resolve('hardhat/internal/cli/bootstrap.js');
 const START_LINE = /JSON-RPC server at (http:\/\/[\d.]+:\d+)/;
 
-/** Resolves when the node answers. */
-export async function startNode({
-  chainId,
-  automine = true,
-  blockEveryMs = 0,
-}: NodeOptions): Promise<ChainProcess> {
+/** Resolves when the node answers. Every transaction makes a block at once. */
+export async function startNode({ chainId }: { readonly chainId: number }): Promise<ChainProcess> {
   const folder = mkdtempSync(path.join(os.tmpdir(), `lanescan-node-${chainId}-`));
-  const settings = { chainId, folder, automine, interval: blockEveryMs };
   const config = path.join(folderOfLab, 'hardhat.config.cjs');
   const args = [hardhat, '--config', config, 'node', '--hostname', '127.0.0.1', '--port', '0'];
   const child = spawn(process.execPath, args, {
@@ -43,7 +30,7 @@ export async function startNode({
     env: {
       PATH: process.env.PATH,
       HOME: folder,
-      LAB_NODE: JSON.stringify(settings),
+      LAB_NODE: JSON.stringify({ chainId, folder }),
       HARDHAT_DISABLE_TELEMETRY_PROMPT: 'true',
     },
     stdio: ['pipe', 'pipe', 'pipe'],

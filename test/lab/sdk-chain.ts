@@ -46,7 +46,6 @@ export type SdkWallet = { readonly getAddress: () => Promise<string> };
 export interface SdkEvmChain {
   readonly provider: { getSigner(address: string): Promise<SdkWallet> };
   getMessagesInTx(transactionHash: string): Promise<readonly SdkRequest[]>;
-  getLaneForOnRamp(onRamp: string): Promise<SdkLane>;
   getMessagesInBatch(
     request: SdkRequest,
     range: { readonly minSeqNr: bigint; readonly maxSeqNr: bigint },

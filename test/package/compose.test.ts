@@ -10,7 +10,7 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { systemPostgres } from '../chaos/system-postgres.ts';
 import { buildProgram, freshFolder } from '../cli/program.ts';
-import { canRunAsRoot } from './system-programs.ts';
+import { canRunAsRoot, mountsAt } from './system-programs.ts';
 
 const repository = path.resolve(import.meta.dirname, '../..');
 const read = (file: string) => fs.readFileSync(path.join(repository, file), 'utf8');
@@ -200,18 +200,13 @@ while read -r query; do curl --silent http://prometheus:9090/api/v1/query --data
           '--tmpfs',
           '/run',
         ],
-        ...['--bind', inFolder('etc'), '/etc', '--bind', folder, folder],
-        ...[
-          '--ro-bind',
-          inFolder('app'),
-          '/app',
-          '--ro-bind',
-          path.join(repository, 'node_modules'),
-          '/app/node_modules',
-        ],
+        ...mountsAt('--bind', { '/etc': inFolder('etc'), [folder]: folder }),
+        ...mountsAt('--ro-bind', {
+          '/app': inFolder('app'),
+          '/app/node_modules': path.join(repository, 'node_modules'),
+        }),
         ...[...mounts].flatMap(([target, source]) => [
-          ...['--perms', '0755', '--dir', path.dirname(target)],
-          ...['--bind', source, target],
+          ...['--perms', '0755', '--dir', path.dirname(target), '--bind', source, target],
         ]),
         ...['--unshare-pid', '--unshare-net', '--die-with-parent', '--clearenv', '--chdir', '/'],
         ...['--setenv', 'PATH', `${path.dirname(process.execPath)}:/usr/sbin:/usr/bin:/sbin:/bin`],

@@ -12,7 +12,7 @@ import { describe, expect, test } from 'vitest';
 import { systemPostgres } from '../chaos/system-postgres.ts';
 import { freshFolder } from '../cli/program.ts';
 import { npm, packRepository, quiet } from './packing.ts';
-import { canRunAsRoot } from './system-programs.ts';
+import { canRunAsRoot, mountsAt } from './system-programs.ts';
 
 const repository = path.resolve(import.meta.dirname, '../..');
 const TIMEOUT_MS = 900_000;
@@ -85,16 +85,8 @@ describe.skipIf(!canDeploy)('the complete deployment of docs/operations.md', () 
   test('works as printed, step by step', { timeout: TIMEOUT_MS }, async () => {
     const steps = stepsOf(fs.readFileSync(path.join(repository, 'docs/operations.md'), 'utf8'));
     expect(steps).toHaveLength(8);
-    const [
-      packages = '',
-      user = '',
-      settings = '',
-      services = '',
-      proxy = '',
-      monitoring = '',
-      backup = '',
-      look = '',
-    ] = steps;
+    const preparing = steps.slice(0, 6);
+    const [backup = '', look = ''] = steps.slice(6);
 
     const folder = freshFolder();
     fs.chmodSync(folder, 0o755);
@@ -115,12 +107,7 @@ describe.skipIf(!canDeploy)('the complete deployment of docs/operations.md', () 
     const script = [
       'set -e',
       startPostgres,
-      packages,
-      user,
-      settings,
-      services,
-      proxy,
-      monitoring,
+      ...preparing,
       waitUntilReady,
       'echo BACKUP',
       // A line of a crontab: five fields, then the command.
@@ -132,31 +119,21 @@ describe.skipIf(!canDeploy)('the complete deployment of docs/operations.md', () 
       'echo; echo INDEXER; cat /var/log/lanescan-index.log; echo SERVER; head -3 /var/log/lanescan.log',
       "stat -c '%U %a' /etc/lanescan/database-url /etc/lanescan/index.env",
     ].join('\n');
-    const mounts = [
-      ...[
-        '--bind',
-        mounted('etc'),
-        '/etc',
-        '--bind',
-        mounted('run'),
-        '/run',
-        '--bind',
-        installed,
-        '/usr/local',
-      ],
-      ...['--bind', mounted('var-log'), '/var/log', '--bind', mounted('var-backups'), '/var/backups'],
-      ...['--bind', mounted('postgres'), '/var/lib/postgresql', '--dir', '/run/credentials'],
-    ];
+    const mounts = mountsAt('--bind', {
+      '/etc': mounted('etc'),
+      '/run': mounted('run'),
+      '/usr/local': installed,
+      '/var/log': mounted('var-log'),
+      '/var/backups': mounted('var-backups'),
+      '/var/lib/postgresql': mounted('postgres'),
+    });
+    const programs = `${mounted('bin')}:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:${path.dirname(process.execPath)}`;
     const { status, stdout, stderr } = spawnSync(
       'bwrap',
       [
         ...['--bind', '/', '/', '--dev', '/dev', '--unshare-pid', '--proc', '/proc', '--unshare-net'],
-        ...['--die-with-parent', ...mounts, '--clearenv', '--setenv', 'HOME', '/root'],
-        ...[
-          '--setenv',
-          'PATH',
-          `${mounted('bin')}:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:${path.dirname(process.execPath)}`,
-        ],
+        ...['--die-with-parent', ...mounts, '--dir', '/run/credentials', '--clearenv'],
+        ...['--setenv', 'HOME', '/root', '--setenv', 'PATH', programs],
         ...['bash', '-c', script],
       ],
       { encoding: 'utf8', timeout: TIMEOUT_MS },

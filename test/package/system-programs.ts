@@ -15,3 +15,11 @@ export function canRunAsRoot(what: string, programs: readonly string[]): boolean
   process.stderr.write(`\nNOT TESTED: ${what}. Missing: ${missing.join(', ')}.\n\n`);
   return false;
 }
+
+/** Arguments of bubblewrap that mount a file or folder of this machine at each of these places. */
+export function mountsAt(
+  how: '--bind' | '--ro-bind',
+  sources: Readonly<Record<string, string>>,
+): readonly string[] {
+  return Object.entries(sources).flatMap(([place, source]) => [how, source, place]);
+}

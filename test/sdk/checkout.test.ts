@@ -8,12 +8,10 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { toHex } from 'viem';
 import { mnemonicToAccount } from 'viem/accounts';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Message } from '../../src/domain/message.ts';
-import { type RunningServer, startServer } from '../api/running-server.ts';
-import { indexOnce } from '../chain/indexing.ts';
+import { describe, expect, test } from 'vitest';
 import { lanescan } from '../cli/program.ts';
-import { type Lab, type Lane, type SentMessage, startLab, type Version } from '../lab/lab.ts';
+import type { Lane, SentMessage, Version } from '../lab/lab.ts';
+import { createLabService, prepare } from './lab-service.ts';
 
 const { CCIP_TOOLS: checkout = '', ...environment } = process.env;
 const program = path.resolve(checkout, 'ccip-cli');
@@ -23,23 +21,8 @@ const COMMAND_TIMEOUT_MS = 120_000;
 const CRASHES = /Cannot read propert|Unsupported data format|TypeError/;
 
 describe.skipIf(checkout === '')('ccip-cli of the checkout', () => {
-  let lab: Lab;
-  let server: RunningServer;
-
-  beforeAll(async () => {
-    [lab, server] = await Promise.all([startLab(), startServer()]);
-  });
-  afterAll(async () => {
-    await server?.close();
-    await lab?.stop();
-  });
-
-  const index = async () => {
-    await indexOnce(server.store, lab);
-    await indexOnce(server.store, lab);
-  };
-  const recordOf = async ({ messageId }: SentMessage) =>
-    (await server.ask(`/v2/messages/${messageId}`)).json<Message>();
+  const service = createLabService();
+  const { index, recordOf } = service;
 
   /** Runs a line as a user types it; never throws. */
   const run = async (command: string, lane: Lane) => {
@@ -51,8 +34,8 @@ describe.skipIf(checkout === '')('ccip-cli of the checkout', () => {
       ...environment,
       PATH: `${program}:${environment.PATH}`,
       USER_KEY: toHex(privateKey ?? new Uint8Array()),
-      SOURCE_RPC: lab.network(lane.from).url,
-      DEST_RPC: lab.network(lane.to).url,
+      SOURCE_RPC: service.lab.network(lane.from).url,
+      DEST_RPC: service.lab.network(lane.to).url,
     };
     // In its own folder the program finds the packages of the checkout.
     const options = { env, cwd: program, timeout: COMMAND_TIMEOUT_MS };
@@ -60,12 +43,6 @@ describe.skipIf(checkout === '')('ccip-cli of the checkout', () => {
       ({ stdout, stderr }) => ({ code: 0, output: stdout + stderr }),
       ({ code, stdout = '', stderr = '' }) => ({ code: code ?? -1, output: `${stdout}${stderr}` }),
     );
-  };
-
-  const prepare = async (lane: Lane, messages: readonly SentMessage[]) => {
-    if (lane.version === '2.0') return;
-    await lane.commit(messages);
-    if (lane.version === '1.2' || lane.version === '1.5') await lane.bless(messages);
   };
 
   /** The last of as many messages of one transaction; the others are delivered. */
@@ -81,7 +58,7 @@ describe.skipIf(checkout === '')('ccip-cli of the checkout', () => {
   };
 
   const printedCommands = async (message: SentMessage): Promise<readonly string[]> => {
-    const env = { DATABASE_URL: server.store.url, LANESCAN_PORT: String(server.port) };
+    const env = { DATABASE_URL: service.server.store.url, LANESCAN_PORT: String(service.server.port) };
     const { stdout } = await lanescan(['show', message.messageId], { env });
     return [...stdout.matchAll(/^\s*\$ (ccip-cli .*)$/gm)].map(([, command = '']) => command);
   };
@@ -96,7 +73,7 @@ describe.skipIf(checkout === '')('ccip-cli of the checkout', () => {
     );
 
     test.each(cases)('command $number of `lanescan show`, with $count in the transaction', async (given) => {
-      const lane = lab.lane(version, 'a');
+      const lane = service.lab.lane(version, 'a');
       const message = await sendAndFail(lane, given.count);
       const printed = await printedCommands(message);
       expect(printed).toHaveLength(commands);
@@ -107,11 +84,11 @@ describe.skipIf(checkout === '')('ccip-cli of the checkout', () => {
     });
 
     test('show of a message at every stage, with an endpoint of the destination alone', async () => {
-      const lane = lab.lane(version, 'b');
+      const lane = service.lab.lane(version, 'b');
       const message = await lane.sendOne();
       const show = async () => {
         await index();
-        const command = `ccip-cli show ${message.messageId} --api ${server.url} --indexer ${server.url} --rpc $DEST_RPC`;
+        const command = `ccip-cli show ${message.messageId} --api ${service.server.url} --indexer ${service.server.url} --rpc $DEST_RPC`;
         const { output } = await run(command, lane);
         expect(output).not.toMatch(CRASHES);
         expect(output).toContain(message.messageId);
@@ -124,10 +101,10 @@ describe.skipIf(checkout === '')('ccip-cli of the checkout', () => {
     });
 
     test('manual-exec before the commit says why not', async () => {
-      const lane = lab.lane(version, 'b');
+      const lane = service.lab.lane(version, 'b');
       const message = await lane.sendOne();
       await index();
-      const command = `ccip-cli manual-exec ${message.messageId} --api ${server.url} --rpc $DEST_RPC`;
+      const command = `ccip-cli manual-exec ${message.messageId} --api ${service.server.url} --rpc $DEST_RPC`;
       const { code, output } = await run(command, lane);
       expect(code).not.toBe(0);
       expect(output).not.toMatch(CRASHES);
@@ -136,14 +113,17 @@ describe.skipIf(checkout === '')('ccip-cli of the checkout', () => {
   });
 
   test('search and lane-latency', async () => {
-    const lane = lab.lane('1.6', 'a');
+    const lane = service.lab.lane('1.6', 'a');
     const message = await sendAndFail(lane, 1);
     const search = await run(
-      `ccip-cli search messages -f json --q ${message.transactionHash} --api ${server.url}`,
+      `ccip-cli search messages -f json --q ${message.transactionHash} --api ${service.server.url}`,
       lane,
     );
     expect(search.output).toContain(message.messageId);
-    const latency = await run(`ccip-cli lane-latency geth-testnet anvil-devnet --api ${server.url}`, lane);
+    const latency = await run(
+      `ccip-cli lane-latency geth-testnet anvil-devnet --api ${service.server.url}`,
+      lane,
+    );
     expect(latency.output).not.toMatch(CRASHES);
   });
 });

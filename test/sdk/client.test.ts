@@ -6,15 +6,10 @@ import type { Message } from '../../src/domain/message.ts';
 import { type RunningServer, startServer } from '../api/running-server.ts';
 import { batch, evmToSvm, sampleMessages, svmToEvm, tokenToEvm } from '../fixtures/sample-messages.ts';
 import { fuji, hashOf, makeMessage, sepolia, solanaDevnet, svmSignature } from '../fixtures.ts';
-import {
-  CCIPAPIClient,
-  CCIPError,
-  type MessageSearchFilters,
-  type MessageSearchResult,
-  type SdkError,
-} from '../lab/sdk.ts';
+import { CCIPAPIClient, type MessageSearchFilters, type MessageSearchResult } from '../lab/sdk.ts';
+import { silent } from '../lab/sdk-chain.ts';
+import { clientErrorOf } from './client-error.ts';
 
-const silent = { debug() {}, info() {}, warn() {}, error() {} };
 const newestFirst = [...sampleMessages].sort(compareNewestFirst);
 const ids = (messages: readonly { readonly messageId: string }[]) =>
   messages.map(({ messageId }) => messageId);
@@ -34,15 +29,6 @@ async function collect(
   const collected: MessageSearchResult[] = [];
   for await (const message of messages) collected.push(message);
   return collected;
-}
-
-async function failure(promise: Promise<unknown>): Promise<SdkError> {
-  const error: unknown = await promise.then(
-    () => undefined,
-    (reason) => reason,
-  );
-  if (!CCIPError.isCCIPError(error)) throw new Error(`Not an error of the client: ${error}`);
-  return error;
 }
 
 /** What the domain's reference expects of the same filters. */
@@ -169,7 +155,7 @@ describe('getMessageIdsInTx', () => {
   test.each([hashOf('nobody'), svmSignature('nobody')])(
     'fails for one without messages: %s',
     async (hash) => {
-      expect(await failure(client().getMessageIdsInTx(hash))).toMatchObject({
+      expect(await clientErrorOf(client().getMessageIdsInTx(hash))).toMatchObject({
         name: 'CCIPMessageNotFoundInTxError',
         code: 'MESSAGE_NOT_FOUND_IN_TX',
       });
@@ -246,7 +232,7 @@ describe('getMessageById', () => {
   });
 
   test('an id that nobody knows is its not-found error, with our code', async () => {
-    expect(await failure(client().getMessageById(hashOf('nobody')))).toMatchObject({
+    expect(await clientErrorOf(client().getMessageById(hashOf('nobody')))).toMatchObject({
       name: 'CCIPMessageIdNotFoundError',
       code: 'MESSAGE_ID_NOT_FOUND',
       context: { apiErrorCode: 'MESSAGE_NOT_FOUND', apiErrorMessage: expect.stringContaining('No message') },
@@ -265,7 +251,7 @@ describe('errors', () => {
   ];
 
   test.each(cases)('%s arrives as the error code of the API', async (code, ask) => {
-    expect(await failure(ask())).toMatchObject({
+    expect(await clientErrorOf(ask())).toMatchObject({
       name: 'CCIPHttpError',
       code: 'HTTP_ERROR',
       isTransient: false,
@@ -278,7 +264,7 @@ describe('errors', () => {
     try {
       const { store } = away;
       await store.close();
-      expect(await failure(client(away.url).searchMessages())).toMatchObject({
+      expect(await clientErrorOf(client(away.url).searchMessages())).toMatchObject({
         isTransient: true,
         context: { status: 503, apiErrorCode: 'SERVICE_UNAVAILABLE' },
       });

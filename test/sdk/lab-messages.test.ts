@@ -1,62 +1,29 @@
 // @module-tag slow: starts chain nodes and the official client for every version
 /** Messages of the lab through the official client: what users do with it works at every stage of a message. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
-import { type RunningServer, startServer } from '../api/running-server.ts';
-import { indexOnce } from '../chain/indexing.ts';
 import { drive } from '../lab/driver.ts';
-import { type Lab, type Lane, type SentMessage, startLab, type Version } from '../lab/lab.ts';
-import { CCIPAPIClient, CCIPError, type SdkError } from '../lab/sdk.ts';
+import type { SentMessage, Version } from '../lab/lab.ts';
+import { CCIPAPIClient, CCIPError } from '../lab/sdk.ts';
 import { EVMChain, silent } from '../lab/sdk-chain.ts';
+import { clientErrorOf } from './client-error.ts';
+import { createLabService, prepare } from './lab-service.ts';
 
-let lab: Lab;
-let server: RunningServer;
-
-beforeAll(async () => {
-  [lab, server] = await Promise.all([startLab(), startServer()]);
-});
-afterAll(async () => {
-  await server?.close();
-  await lab?.stop();
-});
+const service = createLabService();
+const { index, recordOf } = service;
 
 /** A new client each time: one remembers what it was told for some seconds. */
-const client = () => new CCIPAPIClient(server.url, { logger: silent });
-
-/** Twice: a destination may have found nothing to ask about a message before its source told of it. */
-async function index(): Promise<void> {
-  await indexOnce(server.store, lab);
-  await indexOnce(server.store, lab);
-}
-
-async function recordOf({ messageId }: SentMessage): Promise<Message> {
-  return (await server.ask(`/v2/messages/${messageId}`)).json<Message>();
-}
-
-async function failure(promise: Promise<unknown>): Promise<SdkError> {
-  const error: unknown = await promise.then(
-    () => undefined,
-    (reason) => reason,
-  );
-  if (!CCIPError.isCCIPError(error)) throw new Error(`Not an error of the client: ${error}`);
-  return error;
-}
-
-async function prepare(lane: Lane, messages: readonly SentMessage[]) {
-  if (lane.version === '2.0') return;
-  await lane.commit(messages);
-  if (lane.version === '1.2' || lane.version === '1.5') await lane.bless(messages);
-}
+const client = () => new CCIPAPIClient(service.server.url, { logger: silent });
 
 const foundBy = async (parameter: string, hash: string) => {
-  const answer = await server.ask(`/v2/messages?${parameter}=${hash}`);
+  const answer = await service.server.ask(`/v2/messages?${parameter}=${hash}`);
   expect(answer.status).toBe(200);
   return answer.json<{ data: readonly Message[] }>().data.map(({ messageId }) => messageId);
 };
 
 describe.each<readonly [Version]>([['1.2'], ['1.5'], ['1.6'], ['2.0']])('version %s', (version) => {
   test('a message that is not executed has its off-ramp, before its commit and after', async () => {
-    const lane = lab.lane(version, 'a');
+    const lane = service.lab.lane(version, 'a');
     const first = await lane.sendOne();
     const offRamp = first.ramps.offRamp.address.toLowerCase();
     await index();
@@ -77,21 +44,21 @@ describe.each<readonly [Version]>([['1.2'], ['1.5'], ['1.6'], ['2.0']])('version
   });
 
   test('execution inputs before the commit are a conflict, with the reason', async () => {
-    const message = await lab.lane(version, 'b').sendOne();
+    const message = await service.lab.lane(version, 'b').sendOne();
     await index();
     if (version === '2.0') {
       // Nothing is committed; what is missing are verifications.
-      const answer = await server.ask(`/v2/messages/${message.messageId}/execution-inputs`);
+      const answer = await service.server.ask(`/v2/messages/${message.messageId}/execution-inputs`);
       expect(answer.json()).toMatchObject({ verificationComplete: false, ccvData: [] });
       return;
     }
-    const { context } = await failure(client().getExecutionInput(message.messageId));
+    const { context } = await clientErrorOf(client().getExecutionInput(message.messageId));
     expect(context).toMatchObject({ status: 409, apiErrorCode: 'EXECUTION_INPUTS_NOT_READY' });
     expect(context.apiErrorMessage).toContain('not committed');
   });
 
   test('a search finds it by each of its transactions', async () => {
-    const lane = lab.lane(version, 'b');
+    const lane = service.lab.lane(version, 'b');
     // Those that earlier tests left uncommitted come first.
     const pending = (await lane.sentSince(0)).filter((sent) => !lane.commitOf(sent));
     const messages = await lane.send({ count: 2 });
@@ -131,7 +98,7 @@ describe('2.0', () => {
     ['safe', 'safe', 0, '0x00010000'],
     [5, 5, 5, '0x00000005'],
   ] as const)('finality %s is served as it was requested', async (finality, seen, depth, config) => {
-    const message = await lab.lane('2.0', 'a').sendOne({ finality, verifiers: 1 });
+    const message = await service.lab.lane('2.0', 'a').sendOne({ finality, verifiers: 1 });
     await index();
     const record = await recordOf(message);
     expect(record.finality).toBe(depth);
@@ -143,13 +110,13 @@ describe('2.0', () => {
   });
 
   test('a message in verification has what the destination is asked with', async () => {
-    const lane = lab.lane('2.0', 'a');
+    const lane = service.lab.lane('2.0', 'a');
     const message = await lane.sendOne();
     await index();
     const record = await recordOf(message);
     expect(record.encodedMessage).toBe(message.args.encodedMessage);
-    expect((await server.ask(`/v1/verifierresults/${message.messageId}`)).status).toBe(404);
-    const dest = await EVMChain.fromUrl(lab.b.url, { apiClient: client(), logger: silent });
+    expect((await service.server.ask(`/v1/verifierresults/${message.messageId}`)).status).toBe(404);
+    const dest = await EVMChain.fromUrl(service.lab.b.url, { apiClient: client(), logger: silent });
     try {
       const request = await client().getMessageById(message.messageId);
       // The client asks the off-ramp for its verifiers by the encoded message, and us for their results: none yet.
@@ -166,7 +133,7 @@ describe('2.0', () => {
   test.each([0, 1, 2])(
     'verifications never contradict success, with %i verifiers named',
     async (verifiers) => {
-      const lane = lab.lane('2.0', 'a');
+      const lane = service.lab.lane('2.0', 'a');
       const message = await lane.sendOne({ verifiers });
       await lane.execute(message);
       await index();
@@ -175,7 +142,7 @@ describe('2.0', () => {
       const { items } = record.verifiers ?? { items: [] };
       expect(items.length).toBeGreaterThan(0);
       for (const { isRequired, status } of items) if (isRequired) expect(status).toBe('COMPLETED');
-      const results = await server.ask(`/v1/verifierresults/${message.messageId}`);
+      const results = await service.server.ask(`/v1/verifierresults/${message.messageId}`);
       expect(results.json()).toMatchObject({
         success: true,
         messageID: message.messageId,
@@ -196,13 +163,13 @@ describe('2.0', () => {
 });
 
 test('every method of the API client answers for every message of a run, or says why not in its own words', async () => {
-  await drive(lab, { seed: 'every method', messagesPerSecond: Number.POSITIVE_INFINITY, rounds: 3 });
+  await drive(service.lab, { seed: 'every method', messagesPerSecond: Number.POSITIVE_INFINITY, rounds: 3 });
   await index();
   const api = client();
   const all: string[] = [];
   for await (const { messageId } of api.searchAllMessages({}, { limit: 50 })) all.push(messageId);
   expect(all.length).toBeGreaterThan(20);
-  const refusals = new Map<string, number>();
+  const errors = new Map<string, number>();
   const ask = async (promise: Promise<unknown>) => {
     const error = await promise.then(
       () => undefined,
@@ -210,7 +177,7 @@ test('every method of the API client answers for every message of a run, or says
     );
     if (error === undefined) return;
     if (!CCIPError.isCCIPError(error)) throw error;
-    refusals.set(error.code, (refusals.get(error.code) ?? 0) + 1);
+    errors.set(error.code, (errors.get(error.code) ?? 0) + 1);
   };
   for (const messageId of all) {
     const request = await api.getMessageById(messageId);
@@ -222,6 +189,6 @@ test('every method of the API client answers for every message of a run, or says
       await ask((api.getVerifications as (id: string) => Promise<unknown>)(messageId));
   }
   // Not committed or not verified yet; too few deliveries for an estimate. Nothing else.
-  for (const code of refusals.keys())
+  for (const code of errors.keys())
     expect(['HTTP_ERROR', 'MESSAGE_NOT_VERIFIED_YET', 'LANE_LATENCY_INSUFFICIENT_DATA']).toContain(code);
 });

@@ -11,7 +11,6 @@ import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { OpenApiDocument } from '../../src/api/documentation/openapi.ts';
 import type { Message } from '../../src/domain/message.ts';
 import type { Store } from '../../src/store/store.ts';
 import { until } from '../api/live/live-server.ts';
@@ -23,7 +22,7 @@ import { makeManyMessages } from '../fixtures/many-messages.ts';
 import { sampleMessages } from '../fixtures/sample-messages.ts';
 import { digits, evmAddress, makeMessage, makeSnapshot } from '../fixtures.ts';
 import { heavyTerms, withMac, withPublicChecksum } from './forged-cursor.ts';
-import { createRequestGenerator } from './request-generator.ts';
+import { createRequestGenerator, openApiDocument, sendGenerated } from './request-generator.ts';
 import { type Outcome, openLine } from './wire.ts';
 
 const isFull = process.env.LANESCAN_TEST_SCALE === 'full';
@@ -85,15 +84,15 @@ const bytesOf = (path: string) =>
   Buffer.from(`GET ${path} HTTP/1.1\r\nHost: lanescan.example\r\n\r\n`, 'latin1');
 
 /** What a group of clients was answered. */
-interface Tally {
+interface Counts {
   readonly outcomes: Map<string, number>;
   /** Answers that nobody should get. */
   readonly problems: string[];
 }
 
-const createTally = (): Tally => ({ outcomes: new Map(), problems: [] });
+const createCounts = (): Counts => ({ outcomes: new Map(), problems: [] });
 
-function count({ outcomes, problems }: Tally, what: string, outcome: Outcome): void {
+function count({ outcomes, problems }: Counts, what: string, outcome: Outcome): void {
   const name = typeof outcome === 'object' ? String(outcome.status) : outcome;
   outcomes.set(name, (outcomes.get(name) ?? 0) + 1);
   const isDeliberate =
@@ -105,7 +104,7 @@ function count({ outcomes, problems }: Tally, what: string, outcome: Outcome): v
 type IsOver = () => boolean;
 
 /** Cursors as anybody can make them, with far more alternatives than a request can have. */
-async function forge(tally: Tally, isOver: IsOver): Promise<void> {
+async function forge(counts: Counts, isOver: IsOver): Promise<void> {
   const payload = JSON.stringify({
     f: { q: heavyTerms(10, 6) },
     v: 'full',
@@ -115,7 +114,7 @@ async function forge(tally: Tally, isOver: IsOver): Promise<void> {
   while (!isOver()) {
     for (const cursor of [withPublicChecksum(payload), withMac(randomBytes(16), payload)]) {
       const outcome = await line.send(bytesOf(`/v2/messages?cursor=${cursor}`));
-      count(tally, 'a forged cursor', outcome);
+      count(counts, 'a forged cursor', outcome);
       await delay(25);
     }
   }
@@ -135,37 +134,28 @@ async function readSlowly(index: number, isOver: IsOver): Promise<void> {
 }
 
 /** Generated requests; exports apart, whose answers this process would have to hold. */
-async function fuzz(worker: number, tally: Tally, isOver: IsOver): Promise<void> {
-  const document: OpenApiDocument = JSON.parse(
-    readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'),
-  );
-  const generator = createRequestGenerator(document, sampleMessages, store.cursors, seed);
+async function fuzz(worker: number, counts: Counts, isOver: IsOver): Promise<void> {
+  const requestOf = createRequestGenerator(openApiDocument, sampleMessages, store.cursors, seed);
   const line = openLine(port);
   for (let number = worker; !isOver(); number += FUZZERS) {
-    const { text, isBroken } = generator.request(number);
-    if (text.includes('export')) continue;
-    const own = isBroken ? openLine(port) : line;
-    const outcome = await own.send(Buffer.from(text, 'latin1'), {
-      hangUp: isBroken,
-      isHead: text.startsWith('HEAD '),
-    });
-    if (own !== line) own.close();
-    count(tally, text, outcome);
+    const request = requestOf(number);
+    if (request.text.includes('export')) continue;
+    count(counts, request.text, await sendGenerated(request, line, port));
     await delay(5);
   }
   line.close();
 }
 
 /** Searches as people make them; the answer has the duration of each, in milliseconds. */
-async function searchAsUsual(client: number, tally: Tally, isOver: IsOver): Promise<readonly number[]> {
+async function searchAsUsual(client: number, counts: Counts, isOver: IsOver): Promise<readonly number[]> {
   const durations: number[] = [];
   const line = openLine(port);
   const ask = async (path: string): Promise<SearchBody | undefined> => {
     const startedAt = performance.now();
     const outcome = await line.send(bytesOf(path));
     durations.push(performance.now() - startedAt);
-    count(tally, path, outcome);
-    if (typeof outcome === 'string') tally.problems.push(`${path}: ${outcome}`);
+    count(counts, path, outcome);
+    if (typeof outcome === 'string') counts.problems.push(`${path}: ${outcome}`);
     await delay(20);
     return typeof outcome === 'object' && outcome.status === 200
       ? (JSON.parse(outcome.body.toString()) as SearchBody)
@@ -183,11 +173,11 @@ async function searchAsUsual(client: number, tally: Tally, isOver: IsOver): Prom
   return durations;
 }
 
-async function searchTogether(tally: Tally, durationMs: number): Promise<readonly number[]> {
+async function searchTogether(counts: Counts, durationMs: number): Promise<readonly number[]> {
   const endAt = performance.now() + durationMs;
   const isOver = () => performance.now() > endAt;
   const all = await Promise.all(
-    Array.from({ length: OTHER_CLIENTS }, (_, client) => searchAsUsual(client, tally, isOver)),
+    Array.from({ length: OTHER_CLIENTS }, (_, client) => searchAsUsual(client, counts, isOver)),
   );
   return all.flat().sort((a, b) => a - b);
 }
@@ -198,10 +188,10 @@ const quantile = (sorted: readonly number[], part: number) =>
 test('others are answered, and the server stays whole, while it is attacked in several ways', {
   timeout: 900_000,
 }, async () => {
-  const undisturbed = createTally();
-  const others = createTally();
-  const forged = createTally();
-  const fuzzed = createTally();
+  const undisturbed = createCounts();
+  const others = createCounts();
+  const forged = createCounts();
+  const fuzzed = createCounts();
   // The first round warms the server up.
   await searchTogether(undisturbed, QUIET_MS / 2);
   const quiet = await searchTogether(undisturbed, QUIET_MS);
@@ -223,7 +213,7 @@ test('others are answered, and the server stays whole, while it is attacked in s
   ]).finally(() => clearInterval(watch));
 
   const slowdown = quantile(attacked, 0.99) / quantile(quiet, 0.99);
-  const shown = ({ outcomes }: Tally) => JSON.stringify(Object.fromEntries([...outcomes].sort()));
+  const shown = ({ outcomes }: Counts) => JSON.stringify(Object.fromEntries([...outcomes].sort()));
   const times = (list: readonly number[]) =>
     `p50 ${quantile(list, 0.5).toFixed(1)} ms, p99 ${quantile(list, 0.99).toFixed(1)} ms of ${list.length}`;
   process.stderr.write(
@@ -235,7 +225,7 @@ test('others are answered, and the server stays whole, while it is attacked in s
   expect([...undisturbed.problems, ...others.problems]).toEqual([]);
   expect(forged.problems).toEqual([]);
   expect(fuzzed.problems, `seed ${seed}`).toEqual([]);
-  // Refused in any case: with 400, or with a deliberate 503 where the database is busy with the others.
+  // Rejected in any case: with 400, or with a deliberate 503 where the database is busy with the others.
   expect([...forged.outcomes.keys()].filter((status) => status !== '503')).toEqual(['400']);
   const served = others.outcomes.get('200') ?? 0;
   expect(served).toBeGreaterThan(0);
@@ -248,7 +238,7 @@ test('others are answered, and the server stays whole, while it is attacked in s
   }
 
   // Afterwards all is as before.
-  const after = createTally();
+  const after = createCounts();
   await searchTogether(after, 500);
   expect([...after.outcomes.keys()]).toEqual(['200']);
 });

@@ -91,7 +91,7 @@ describe.skipIf(!hasChromium)('markup that others wrote stays text', () => {
 
   const open = async (at: string) => {
     const opened = await browser.open(server, at);
-    // Refusals of the API are what some of these ask for.
+    // Some of these are meant to be rejected by the API.
     opened.forgive(/status of 4\d\d/);
     await opened.page.locator('main').waitFor();
     await opened.page.waitForLoadState('networkidle');

@@ -34,7 +34,7 @@ const idsBehind = async (from: Pick<RunningServer, 'ask'>, cursor: string | null
     .json<SearchBody>()
     .data.map(({ messageId }) => messageId);
 
-describe('a forged cursor is refused before the database is searched', () => {
+describe('a forged cursor is rejected before the database is searched', () => {
   const filters: readonly (readonly [what: string, filters: unknown])[] = [
     ['nothing unusual', {}],
     ['ten terms with six meanings each', { q: heavyTerms(10, 6) }],
@@ -117,7 +117,7 @@ describe('the key of cursors is the database’s', () => {
     expect((await another.ask('/v2/messages?limit=4')).json<SearchBody>()).toEqual(page);
   });
 
-  test('a server on another database refuses it, and says so', async () => {
+  test('a server on another database rejects it, and says so', async () => {
     // From the template of the tests it would have the same key, as a restored backup has.
     const database = await createTestDatabase({ empty: true });
     const store = await openStore({ place: { url: database.url } });

@@ -5,23 +5,26 @@
  *
  * A few thousand requests by default, 100,000 with LANESCAN_TEST_SCALE=full; LANESCAN_TEST_SEED chooses others.
  */
-import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { OpenApiDocument } from '../../src/api/documentation/openapi.ts';
 import { type RunningServer, startServer } from '../api/running-server.ts';
-import { dataTables } from '../database.ts';
+import { digestOfTables } from '../database.ts';
 import { sampleMessages } from '../fixtures/sample-messages.ts';
 import { evmAddress, makeMessage } from '../fixtures.ts';
 import { createJudge } from './judge.ts';
-import { createRequestGenerator, type GeneratedRequest } from './request-generator.ts';
-import { type Outcome, openLine } from './wire.ts';
+import {
+  createRequestGenerator,
+  openApiDocument as document,
+  type GeneratedRequest,
+  sendGenerated,
+} from './request-generator.ts';
+import { openLine } from './wire.ts';
 
 const isFull = process.env.LANESCAN_TEST_SCALE === 'full';
 const seed = process.env.LANESCAN_TEST_SEED ?? '1';
 const REQUESTS = isFull ? 100_000 : 3_000;
-/** No more than exports may run at once: what is refused beyond that is another test's. */
+/** No more than exports may run at once: what is rejected beyond that is another test's. */
 const LINES = 4;
 const ENOUGH_PROBLEMS = 5;
 
@@ -38,9 +41,6 @@ const crowd = Array.from({ length: 60 }, (_, index) =>
   }),
 );
 const messages = [...sampleMessages, ...crowd];
-const document: OpenApiDocument = JSON.parse(
-  readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'),
-);
 
 let server: RunningServer;
 /** Lines of the log that are not one JSON object each, or tell of a fault of ours. */
@@ -58,37 +58,24 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-async function digestOfTables(): Promise<unknown> {
+async function digest(): Promise<readonly unknown[]> {
   const client = new pg.Client({ connectionString: server.store.url });
   await client.connect();
-  const digests = [];
-  for (const table of await dataTables(client)) {
-    const { rows } = await client.query(
-      `select count(*)::int, md5(string_agg(t::text, '|' order by t::text)) from ${table} t`,
-    );
-    digests.push([table, ...rows]);
-  }
-  await client.end();
-  return digests;
+  return digestOfTables(client).finally(() => client.end());
 }
 
 async function sendAll(requests: Iterator<GeneratedRequest>) {
-  const judge = createJudge(document, messages, server.store.cursors);
+  const problemWith = createJudge(document, messages, server.store.cursors);
   const counts = new Map<string, number>();
   const problems: string[] = [];
   const work = async () => {
     const line = openLine(server.port);
     for (let next = requests.next(); !next.done; next = requests.next()) {
       const request = next.value;
-      const fresh = request.isBroken ? openLine(server.port) : line;
-      const outcome: Outcome = await fresh.send(Buffer.from(request.text, 'latin1'), {
-        hangUp: request.isBroken,
-        isHead: request.text.startsWith('HEAD '),
-      });
-      if (fresh !== line) fresh.close();
+      const outcome = await sendGenerated(request, line, server.port);
       const what = typeof outcome === 'object' ? String(outcome.status) : outcome;
       counts.set(what, (counts.get(what) ?? 0) + 1);
-      const problem = judge.problemWith(request, outcome);
+      const problem = problemWith(request, outcome);
       if (problem !== undefined) problems.push(`${JSON.stringify(request.text.slice(0, 3_000))} ${problem}`);
       if (problems.length >= ENOUGH_PROBLEMS) break;
     }
@@ -101,20 +88,20 @@ async function sendAll(requests: Iterator<GeneratedRequest>) {
 test('every generated request gets a documented answer with the right rows, and changes nothing', {
   timeout: 1_800_000,
 }, async () => {
-  const generator = createRequestGenerator(document, messages, server.store.cursors, seed);
-  const before = await digestOfTables();
+  const requestOf = createRequestGenerator(document, messages, server.store.cursors, seed);
+  const before = await digest();
   const { counts, problems } = await sendAll(
     (function* () {
       yield* regressions;
-      for (let number = 0; number < REQUESTS; number++) yield generator.request(number);
+      for (let number = 0; number < REQUESTS; number++) yield requestOf(number);
     })(),
   );
   expect(problems, `seed ${seed}`).toEqual([]);
   expect(badLogLines).toEqual([]);
-  expect(await digestOfTables()).toEqual(before);
+  expect(await digest()).toEqual(before);
 
-  const figures = Object.fromEntries([...counts].sort());
-  process.stderr.write(`${REQUESTS} generated requests, seed ${seed}: ${JSON.stringify(figures)}\n`);
+  const sorted = JSON.stringify(Object.fromEntries([...counts].sort()));
+  process.stderr.write(`${REQUESTS} generated requests, seed ${seed}: ${sorted}\n`);
   // Otherwise it would have tried much less than it says.
   for (const status of ['200', '400', '404', '405', '406', '414']) {
     expect(counts.get(status) ?? 0, status).toBeGreaterThan(REQUESTS / 1_000);

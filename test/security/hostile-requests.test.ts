@@ -1,10 +1,8 @@
 /** What attackers send to an HTTP service on purpose, and what must not come of it. */
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { OpenApiDocument } from '../../src/api/documentation/openapi.ts';
 import { createRateLimiter } from '../../src/api/server/rate-limit.ts';
 import {
   type Answer,
@@ -15,15 +13,11 @@ import {
   startServerForTest,
 } from '../api/running-server.ts';
 import { buildExplorer } from '../browser/chromium.ts';
-import { dataTables } from '../database.ts';
+import { digestOfTables } from '../database.ts';
 import { sampleMessages, tokenToEvm } from '../fixtures/sample-messages.ts';
 import { evmAddress, hashOf, makeMessage } from '../fixtures.ts';
-import { sqlInjections } from './request-generator.ts';
+import { openApiDocument as document, sqlInjections } from './request-generator.ts';
 import { openLine, type WireAnswer } from './wire.ts';
-
-const document: OpenApiDocument = JSON.parse(
-  readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'),
-);
 
 let server: RunningServer;
 let client: pg.Client;
@@ -44,16 +38,6 @@ const logLines = () => server.log.map((line) => JSON.parse(line));
 const faults = () => logLines().filter(({ level }) => level >= 50);
 
 describe('SQL in a parameter', () => {
-  const digestOfTables = async () => {
-    const digests: unknown[] = [];
-    for (const table of await dataTables(client)) {
-      const { rows } = await client.query(
-        `select md5(string_agg(t::text, '|' order by t::text)) from ${table} t`,
-      );
-      digests.push([table, rows]);
-    }
-    return digests;
-  };
   const statementsSeen = async () =>
     (await client.query(`select query from pg_stat_activity where datname = current_database()`)).rows.map(
       ({ query }) => query as string,
@@ -70,7 +54,7 @@ describe('SQL in a parameter', () => {
 
   test('of every path finds nothing, changes nothing and says nothing of the database', async () => {
     expect(parameters.length).toBeGreaterThan(50);
-    const before = await digestOfTables();
+    const before = await digestOfTables(client);
     const attacks = parameters
       .flatMap((parameter) => sqlInjections.map((injection) => ({ ...parameter, injection })))
       .values();
@@ -93,7 +77,7 @@ describe('SQL in a parameter', () => {
       line.close();
     };
     await Promise.all(Array.from({ length: 4 }, work));
-    expect(await digestOfTables()).toEqual(before);
+    expect(await digestOfTables(client)).toEqual(before);
     for (const statement of await statementsSeen()) {
       for (const injection of sqlInjections.filter(({ length }) => length > 8)) {
         expect(statement).not.toContain(injection);
@@ -367,7 +351,7 @@ test('clients that do not wait for their answer are no failure of the service, a
   const waiting = `select from pg_locks where not granted
     and database = (select oid from pg_database where datname = current_database())`;
   try {
-    // Two of them need no table: one is refused, and the stream begins.
+    // Two of them need no table: one is rejected, and the stream begins.
     await patiently(async () => expect((await client.query(waiting)).rowCount).toBeGreaterThanOrEqual(3));
     for (const socket of sockets) socket.destroy();
     await patiently(() => expect(logLines().slice(lines)).toHaveLength(targets.length));

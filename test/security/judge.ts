@@ -22,16 +22,12 @@ const statusesEver = [200, 204, 304, 400, 404, 405, 406, 409, 414, 429];
 const insides =
   /\n\s+at |node_modules|\.[mc]?[tj]s:\d|syntax error at|relation "|column "|SQLSTATE|fastify|FST_|pg_catalog|ECONN|TypeError|undefined/g;
 
-export interface Judge {
-  /** What is wrong with the outcome; undefined where nothing is. */
-  problemWith(request: GeneratedRequest, outcome: Outcome): string | undefined;
-}
-
+/** Says what is wrong with an outcome; undefined where nothing is. */
 export function createJudge(
   document: OpenApiDocument,
   messages: readonly Message[],
   cursors: CursorCodec,
-): Judge {
+): (request: GeneratedRequest, outcome: Outcome) => string | undefined {
   const newestFirst = [...messages].sort(compareNewestFirst);
   const requestIds = new Set<string>();
   const schemas = schemasOf(document);
@@ -53,7 +49,7 @@ export function createJudge(
 
   const searchProblem = (parameters: RawParameters, answer: WireAnswer): string | undefined => {
     const asked = attempt(() => parseSearch(parameters, cursors));
-    if (asked instanceof ApiError) return `is 200 and should be refused: ${asked.message}`;
+    if (asked instanceof ApiError) return `is 200 and should be rejected: ${asked.message}`;
     const { data, pagination } = JSON.parse(answer.body.toString()) as SearchBody;
     const { rows, isLast } = search(asked);
     if (JSON.stringify(data) !== JSON.stringify(rows)) {
@@ -73,7 +69,7 @@ export function createJudge(
 
   const exportProblem = (parameters: RawParameters, answer: WireAnswer): string | undefined => {
     const asked = attempt(() => parseFilters(parameters, ['format', 'attempts']));
-    if (asked instanceof ApiError) return `is 200 and should be refused: ${asked.message}`;
+    if (asked instanceof ApiError) return `is 200 and should be rejected: ${asked.message}`;
     const expected = newestFirst
       .filter((message) => matches(asked.filters as Filters, message))
       .map(({ messageId }) => messageId);
@@ -103,27 +99,25 @@ export function createJudge(
     return `does not keep to its schema: ${JSON.stringify(validate.errors?.[0])}`;
   };
 
-  return {
-    problemWith(request, outcome) {
-      if (outcome === 'closed without an answer') return request.isBroken ? undefined : outcome;
-      if (outcome === 'no answer in time') return outcome;
-      const { status, headers, body } = outcome;
-      if (!statusesEver.includes(status)) return `has the status ${status}: ${body.toString().slice(0, 300)}`;
-      const { 'x-request-id': requestId = '', 'x-content-type-options': sniffing } = headers;
-      if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(requestId)) return 'has no request id';
-      if (requestIds.has(requestId)) return 'has a request id that was given before';
-      requestIds.add(requestId);
-      if (sniffing !== 'nosniff') return 'may be sniffed';
-      if ('x-injected' in headers) return 'has a header that the request wrote';
+  return (request, outcome) => {
+    if (outcome === 'closed without an answer') return request.isBroken ? undefined : outcome;
+    if (outcome === 'no answer in time') return outcome;
+    const { status, headers, body } = outcome;
+    if (!statusesEver.includes(status)) return `has the status ${status}: ${body.toString().slice(0, 300)}`;
+    const { 'x-request-id': requestId = '', 'x-content-type-options': sniffing } = headers;
+    if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(requestId)) return 'has no request id';
+    if (requestIds.has(requestId)) return 'has a request id that was given before';
+    requestIds.add(requestId);
+    if (sniffing !== 'nosniff') return 'may be sniffed';
+    if ('x-injected' in headers) return 'has a header that the request wrote';
 
-      const target = targetOf(request.text);
-      const route = target && documented.find(({ pattern }) => pattern.test(target.path));
-      if (route && status !== 204 && !route.statuses.includes(status))
-        return `has a status that is not documented: ${status}`;
-      if (status >= 400) return body.length === 0 ? undefined : errorProblem(outcome, request.text);
-      if (status !== 200 || body.length === 0 || !target) return undefined;
-      return successProblem(target.path, target.parameters, outcome);
-    },
+    const target = targetOf(request.text);
+    const route = target && documented.find(({ pattern }) => pattern.test(target.path));
+    if (route && status !== 204 && !route.statuses.includes(status))
+      return `has a status that is not documented: ${status}`;
+    if (status >= 400) return body.length === 0 ? undefined : errorProblem(outcome, request.text);
+    if (status !== 200 || body.length === 0 || !target) return undefined;
+    return successProblem(target.path, target.parameters, outcome);
   };
 }
 

@@ -72,7 +72,7 @@ function milliseconds(work: () => unknown): number {
     try {
       work();
     } catch {
-      // A refusal is as good as an answer, as long as it comes soon.
+      // An error is as good as an answer, as long as it comes soon.
     }
     return performance.now() - startedAt;
   });

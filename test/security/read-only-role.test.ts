@@ -128,7 +128,7 @@ describe('a role that was granted reading', () => {
     expect((await reader.query('select x from of_tomorrow')).rows).toEqual([{ x: 1 }]);
   });
 
-  test('is refused before anything is done, by every verb that writes', async () => {
+  test('is rejected before anything is done, by every verb that writes', async () => {
     const folder = freshFolder();
     const file = path.join(folder, 'lanescan.yaml');
     const target = 'url: https://receiver.example/hook';

@@ -3,6 +3,7 @@
  * nonsense. The n-th request of a seed is always the same.
  */
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import type { JsonSchema, OpenApiDocument, Operation } from '../../src/api/documentation/openapi.ts';
 import type { Cursor, CursorCodec } from '../../src/domain/filters/cursor.ts';
 import { filterNames, filterTable } from '../../src/domain/filters/filter-table.ts';
@@ -12,6 +13,7 @@ import { statuses } from '../../src/domain/lifecycle.ts';
 import type { Message } from '../../src/domain/message.ts';
 import { Randomness } from '../../src/ingest/demo/randomness.ts';
 import { heavyTerms, withMac, withPublicChecksum } from './forged-cursor.ts';
+import { type Line, type Outcome, openLine } from './wire.ts';
 
 export interface GeneratedRequest {
   /** The bytes, one character each. */
@@ -20,8 +22,24 @@ export interface GeneratedRequest {
   readonly isBroken: boolean;
 }
 
-export interface RequestGenerator {
-  request(number: number): GeneratedRequest;
+/** As it is committed. */
+export const openApiDocument: OpenApiDocument = JSON.parse(
+  readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'),
+);
+
+/** Sends a request over a line, or over a connection of its own where it may not be whole. */
+export async function sendGenerated(
+  { text, isBroken }: GeneratedRequest,
+  line: Line,
+  port: number,
+): Promise<Outcome> {
+  const own = isBroken ? openLine(port) : line;
+  const outcome = await own.send(Buffer.from(text, 'latin1'), {
+    hangUp: isBroken,
+    isHead: text.startsWith('HEAD '),
+  });
+  if (isBroken) own.close();
+  return outcome;
 }
 
 /** Statements that do harm, or show that they were run, where text is taken for SQL. */
@@ -261,7 +279,7 @@ export function createRequestGenerator(
   messages: readonly Message[],
   cursors: CursorCodec,
   seed: string,
-): RequestGenerator {
+): (number: number) => GeneratedRequest {
   const operations = Object.entries(document.paths).map(([path, { get }]) => ({ path, operation: get }));
   const known = valuesOf(messages);
   const seedBytes = createHash('sha256').update(seed).digest();
@@ -379,7 +397,7 @@ export function createRequestGenerator(
     return forged(random, after, cursors);
   };
 
-  return { request };
+  return request;
 }
 
 /** A cursor whose contents are not those of a request, or hardly, in each of the ways in which one could be made. */
@@ -416,14 +434,12 @@ function forged(
   const text = random.chance(0.05)
     ? `${'['.repeat(5000)}${']'.repeat(5000)}`
     : JSON.stringify(whole).replace('"__proto__x"', '"__proto__"');
-  switch (random.integer(0, 2)) {
-    case 0:
-      return withPublicChecksum(text);
-    case 1:
-      return withMac(Buffer.from(Array.from({ length: 16 }, () => random.integer(0, 255))), text);
-    default:
-      return signed(whole, cursors);
-  }
+  const ways = [
+    () => withPublicChecksum(text),
+    () => withMac(Buffer.from(Array.from({ length: 16 }, () => random.integer(0, 255))), text),
+    () => signed(whole, cursors),
+  ];
+  return random.pick(ways)();
 }
 
 /** A cursor with a right MAC: encoding does not look at what it encodes. */
@@ -444,26 +460,17 @@ function withFlippedBits(random: Randomness, cursor: string): string {
 
 function mutated(random: Randomness, text: string): string {
   const at = random.integer(0, Math.max(0, text.length - 1));
-  switch (random.integer(0, 6)) {
-    case 0:
-      return text.slice(0, at);
-    case 1:
-      return text.slice(0, at) + text.slice(at + 1);
-    case 2:
-      return (
-        text.slice(0, at) +
-        String.fromCodePoint(random.integer(0, 0x2fff)).replace(/\p{Cs}/u, '') +
-        text.slice(at)
-      );
-    case 3:
-      return text.slice(0, at) + (text[at]?.toUpperCase() ?? '') + text.slice(at + 1);
-    case 4:
-      return text + text;
-    case 5:
-      return `${text.slice(at)}${text.slice(0, at)}`;
-    default:
-      return ` ${text} `;
-  }
+  const [before, after] = [text.slice(0, at), text.slice(at)];
+  const ways = [
+    () => before,
+    () => before + after.slice(1),
+    () => before + String.fromCodePoint(random.integer(0, 0x2fff)).replace(/\p{Cs}/u, '') + after,
+    () => before + (text[at]?.toUpperCase() ?? '') + after.slice(1),
+    () => text + text,
+    () => after + before,
+    () => ` ${text} `,
+  ];
+  return random.pick(ways)();
 }
 
 const percentByte = (byte: number) => `%${byte.toString(16).padStart(2, '0')}`;
@@ -500,33 +507,24 @@ function headersOf(random: Randomness): string {
 /** Something of a request lost, doubled or overwritten on the way. */
 function broken(random: Randomness, text: string): string {
   const at = random.integer(0, text.length - 1);
-  switch (random.integer(0, 5)) {
-    case 0:
-      return text.slice(0, at);
-    case 1:
-      return text.slice(0, at) + String.fromCharCode(random.integer(0, 255)) + text.slice(at + 1);
-    case 2:
-      return text.slice(0, at) + random.pick(['\r', '\n', '\r\n', '\0', ' ', ':']) + text.slice(at);
-    case 3:
-      return text.replace(
-        'HTTP/1.1',
-        random.pick(['HTTP/1.0', 'HTTP/2.0', 'HTTP/0.9', 'HTTP/1.', 'ICY/1.1', '']),
-      );
-    case 4:
-      return text.replace(
-        'Host: lanescan.example',
-        random.pick([
-          'Host: a\r\nHost: b',
-          'X: y',
-          'Content-Length: 5\r\nContent-Length: 6',
-          'Transfer-Encoding: chunked\r\nContent-Length: 3',
-          'Transfer-Encoding: xchunked',
-          ' folded: line',
-        ]),
-      );
-    default:
-      return Array.from({ length: random.integer(1, 400) }, () =>
-        String.fromCharCode(random.integer(0, 255)),
-      ).join('');
-  }
+  const [before, after] = [text.slice(0, at), text.slice(at)];
+  const anyByte = () => String.fromCharCode(random.integer(0, 255));
+  const versions = ['HTTP/1.0', 'HTTP/2.0', 'HTTP/0.9', 'HTTP/1.', 'ICY/1.1', ''];
+  const hosts = [
+    'Host: a\r\nHost: b',
+    'X: y',
+    'Content-Length: 5\r\nContent-Length: 6',
+    'Transfer-Encoding: chunked\r\nContent-Length: 3',
+    'Transfer-Encoding: xchunked',
+    ' folded: line',
+  ];
+  const ways = [
+    () => before,
+    () => before + anyByte() + after.slice(1),
+    () => before + random.pick(['\r', '\n', '\r\n', '\0', ' ', ':']) + after,
+    () => text.replace('HTTP/1.1', random.pick(versions)),
+    () => text.replace('Host: lanescan.example', random.pick(hosts)),
+    () => Array.from({ length: random.integer(1, 400) }, anyByte).join(''),
+  ];
+  return random.pick(ways)();
 }

@@ -47,6 +47,15 @@ afterEach(() => {
 });
 
 describe('a name in the hands of somebody else', () => {
+  /** A sender to this name, whose addresses must be public. */
+  function senderTo(name: string, port: number) {
+    const url = new URL(`http://${name}:${port}/`);
+    const subscription = { ...subscriptionTo('http://127.0.0.1/'), url, allowPrivate: false };
+    const sender = createSender(subscription, timings, 'test', 1);
+    onTestFinished(() => sender.close());
+    return sender;
+  }
+
   test.each([
     ['a private address', ['10.0.0.5']],
     ['this machine', ['127.0.0.1']],
@@ -58,14 +67,7 @@ describe('a name in the hands of somebody else', () => {
   ])('that resolves to %s is not connected to', async (_what, addresses) => {
     const receiver = await startReceiver();
     resolveTo(addresses);
-    const subscription = {
-      ...subscriptionTo('http://127.0.0.1/'),
-      url: new URL(`http://hook.example:${receiver.port}/`),
-      allowPrivate: false,
-    };
-    const sender = createSender(subscription, timings, 'test', 1);
-    onTestFinished(() => sender.close());
-    await expect(sender.send({}, '{}')).rejects.toThrow(
+    await expect(senderTo('hook.example', receiver.port).send({}, '{}')).rejects.toThrow(
       addresses.length > 0 ? /hook\.example \(\S+\) is not a public address/ : 'hook.example has no address',
     );
     expect(receiver.receipts).toEqual([]);
@@ -95,18 +97,9 @@ describe('a name in the hands of somebody else', () => {
       );
     resolveTo([PUBLIC], ['127.0.0.1']);
     expect(await judged('hook.example')).toEqual([{ address: PUBLIC, family: 4 }]);
-    const sender = createSender(
-      {
-        ...subscriptionTo('http://127.0.0.1/'),
-        url: new URL(`http://hook.example:${receiver.port}/`),
-        allowPrivate: false,
-      },
-      timings,
-      'test',
-      1,
+    await expect(senderTo('hook.example', receiver.port).send({}, '{}')).rejects.toThrow(
+      'hook.example (127.0.0.1) is not a public address',
     );
-    onTestFinished(() => sender.close());
-    await expect(sender.send({}, '{}')).rejects.toThrow('hook.example (127.0.0.1) is not a public address');
     expect(receiver.receipts).toEqual([]);
   });
 });
@@ -183,24 +176,25 @@ describe.runIf(hasOpenssl)('a webhook over HTTPS', () => {
     return { ...outcome, requests };
   }
 
-  test('is refused where nobody vouches for its certificate', async () => {
-    const { code, stderr, requests } = await tryOut('localhost', {});
-    expect(stderr).toMatch(/did not accept the test event .*self-signed certificate/);
-    expect({ code, requests }).toEqual({ code: 1, requests: 0 });
-  });
-
-  test('is refused where the certificate is for another name', async () => {
-    const trusted = { NODE_EXTRA_CA_CERTS: place('other.example.pem') };
-    const { code, stderr, requests } = await tryOut('other.example', trusted);
-    expect(stderr).toMatch(/does not match certificate/);
-    expect({ code, requests }).toEqual({ code: 1, requests: 0 });
-  });
-
-  test('is delivered to where the operator vouches for it, with NODE_EXTRA_CA_CERTS', async () => {
-    const { code, stdout, requests } = await tryOut('localhost', {
-      NODE_EXTRA_CA_CERTS: place('localhost.pem'),
-    });
-    expect(stdout).toMatch(/^ops accepted the test event/);
-    expect({ code, requests }).toEqual({ code: 0, requests: 1 });
+  test.each([
+    [
+      'is not delivered where nobody vouches for its certificate',
+      { certificate: 'localhost', trusted: undefined },
+      { code: 1, requests: 0, said: /did not accept the test event .*self-signed certificate/ },
+    ],
+    [
+      'is not delivered where the certificate is for another name',
+      { certificate: 'other.example', trusted: 'other.example.pem' },
+      { code: 1, requests: 0, said: /does not match certificate/ },
+    ],
+    [
+      'is delivered where the operator vouches for it, with NODE_EXTRA_CA_CERTS',
+      { certificate: 'localhost', trusted: 'localhost.pem' },
+      { code: 0, requests: 1, said: /^ops accepted the test event/ },
+    ],
+  ])('%s', async (_, { certificate, trusted }, { said, ...expected }) => {
+    const outcome = await tryOut(certificate, trusted ? { NODE_EXTRA_CA_CERTS: place(trusted) } : {});
+    expect(outcome).toMatchObject(expected);
+    expect(expected.code === 0 ? outcome.stdout : outcome.stderr).toMatch(said);
   });
 });

@@ -56,16 +56,6 @@ function openSocket(port: number): Socket {
   return socket.on('error', () => undefined);
 }
 
-/** One exchange on a connection of its own. */
-export async function sendAlone(port: number, bytes: Buffer, options: SendOptions = {}): Promise<Outcome> {
-  const line = openLine(port);
-  try {
-    return await line.send(bytes, options);
-  } finally {
-    line.close();
-  }
-}
-
 function exchange(
   socket: Socket,
   bytes: Buffer,

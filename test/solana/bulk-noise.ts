@@ -6,10 +6,11 @@ export interface BulkNoise {
   readonly count: number;
   /** In each slot that has a block. */
   readonly perSlot: number;
+  readonly isFailed?: boolean;
 }
 
 /** Spreads noise over the slots from now on; the cluster grows by as many as it takes. */
-export function addBulkNoise(world: SolanaWorld, { count, perSlot }: BulkNoise): void {
+export function addBulkNoise(world: SolanaWorld, { count, perSlot, isFailed = false }: BulkNoise): void {
   const { cluster, programs } = world;
   const noisy = addressOf('noisy program');
   const feePayer = addressOf('noisy payer');
@@ -26,6 +27,7 @@ export function addBulkNoise(world: SolanaWorld, { count, perSlot }: BulkNoise):
       feePayer,
       instructions: [{ program: noisy, accounts: [{ address: programs.router }], data }],
     }),
+    errOf: () => (isFailed ? { InstructionError: [0, { Custom: 1 }] } : null),
   });
   cluster.grow(Math.ceil(count / perSlot));
 }

@@ -24,7 +24,6 @@ import {
   plainInstruction,
   poolBurned,
   relayedEvent,
-  type SendRequest,
   skippedAlreadyExecuted,
   transmitted,
 } from './ccip-events.ts';
@@ -71,8 +70,8 @@ export const setComputeUnits: Call = {
 export interface SendCall {
   readonly programs: CcipPrograms;
   readonly body: SentBody;
-  readonly request: SendRequest;
-  /** Of the tokens in the message. */
+  /** Of the tokens in the message, in their order. */
+  readonly mints: readonly string[];
   readonly poolProgram: string;
   /** From router 1.6.1 on. */
   readonly isRelayed: boolean;
@@ -80,12 +79,13 @@ export interface SendCall {
   readonly failure?: Failure | undefined;
 }
 
-export function sendCall({ programs, body, request, poolProgram, isRelayed, failure }: SendCall): Call {
+export function sendCall({ programs, body, mints, poolProgram, isRelayed, failure }: SendCall): Call {
   const { router, rmnRemote, feeQuoter } = programs;
   const { destChainSelector, messageId } = body.header;
   const encoded = ccipMessageSent(body);
   const signer = routerAddresses.feeBillingSigner(router);
-  const pools = request.tokens.map(
+  const tokens = body.tokenAmounts.map(({ amount }, index) => ({ mint: mints[index] ?? '', amount }));
+  const pools = tokens.map(
     ({ mint, amount }): Step => ({
       call: named(
         poolProgram,
@@ -108,7 +108,7 @@ export function sendCall({ programs, body, request, poolProgram, isRelayed, fail
       ),
     }),
   );
-  return named(router, 'CcipSend', ccipSend(request), {
+  return named(router, 'CcipSend', ccipSend({ ...body, destChainSelector, tokens, feeToken: NO_RECEIVER }), {
     accounts: [
       ...uses(routerAddresses.config(router)),
       ...writes(routerAddresses.destChainState(router, destChainSelector)),
@@ -117,7 +117,7 @@ export function sendCall({ programs, body, request, poolProgram, isRelayed, fail
       ...uses(SYSTEM_PROGRAM, TOKEN_PROGRAM, body.feeToken, signer, feeQuoter),
       ...uses(feeQuoterAddresses.destChain(feeQuoter, destChainSelector), rmnRemote),
       ...uses(rmnAddresses.curses(rmnRemote), rmnAddresses.config(rmnRemote)),
-      ...request.tokens.flatMap(({ mint }) => [
+      ...tokens.flatMap(({ mint }) => [
         ...uses(poolProgram, routerAddresses.tokenAdminRegistry(router, mint)),
         ...writes(poolConfigAddress(poolProgram, mint), mint),
       ]),

@@ -73,8 +73,8 @@ const chatterer = addressOf('chatterer');
 
 export function createCcipDeployment(options: SolanaWorldOptions): CcipDeployment {
   const { network = solanaDevnet, remotes = [sepolia], manualExecutionAfterSeconds = 3_600 } = options;
-  const { head, startedAtMs, skipsOneIn, run, versionOneEvery = 0 } = options;
-  const programs: CcipPrograms = { ...deployedPrograms, ...options.programs };
+  const { head, startedAtMs, run, versionOneEvery = 0 } = options;
+  const programs = deployedPrograms;
   const { router, offRamp } = programs;
   const selector = BigInt(network.selector);
   const [usual] = remotes;
@@ -83,7 +83,6 @@ export function createCcipDeployment(options: SolanaWorldOptions): CcipDeploymen
     genesisHash: network.chainId,
     ...(head !== undefined && { head }),
     ...(startedAtMs !== undefined && { startedAtMs }),
-    ...(skipsOneIn !== undefined && { skipsOneIn }),
     ...(run && { run }),
   });
   const lanes = new Map<Remote, Lane>();

@@ -127,10 +127,6 @@ export function transmitted(plugin: 'commit' | 'execute', sequenceNumber: bigint
   );
 }
 
-export function commitReportClosed(sourceChainSelector: bigint, root: Uint8Array): Uint8Array {
-  return event('CommitReportPDAClosed', u64(sourceChainSelector), sized(root, 32));
-}
-
 export function offRampListed(isAdded: boolean, sourceChainSelector: bigint, offRamp: string): Uint8Array {
   return event(isAdded ? 'OfframpAdded' : 'OfframpRemoved', u64(sourceChainSelector), pubkey(offRamp));
 }

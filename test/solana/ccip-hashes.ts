@@ -168,16 +168,17 @@ function parentOf(left: Uint8Array, right: Uint8Array): Uint8Array {
   return keccak_256(concat(NODE_DOMAIN, low, high));
 }
 
+const layerAbove = (layer: readonly Uint8Array[]) =>
+  Array.from({ length: Math.ceil(layer.length / 2) }, (_, pair) =>
+    parentOf(layer[pair * 2] as Uint8Array, layer[pair * 2 + 1] ?? PADDING_NODE),
+  );
+
 export function merkleRoot(leaves: readonly Uint8Array[]): Uint8Array {
-  if (leaves.length === 0) throw new RangeError('A root needs a leaf.');
   let layer = leaves;
-  while (layer.length > 1) {
-    const pairs = Math.ceil(layer.length / 2);
-    layer = Array.from({ length: pairs }, (_, pair) =>
-      parentOf(layer[pair * 2] as Uint8Array, layer[pair * 2 + 1] ?? PADDING_NODE),
-    );
-  }
-  return layer[0] as Uint8Array;
+  while (layer.length > 1) layer = layerAbove(layer);
+  const [root] = layer;
+  if (!root) throw new RangeError('A root needs a leaf.');
+  return root;
 }
 
 /** The siblings of a leaf from the bottom up. */
@@ -186,10 +187,7 @@ export function merkleProof(leaves: readonly Uint8Array[], index: number): reado
   let layer = leaves;
   for (let place = index; layer.length > 1; place >>= 1) {
     proof.push(layer[place ^ 1] ?? PADDING_NODE);
-    const below = layer;
-    layer = Array.from({ length: Math.ceil(below.length / 2) }, (_, pair) =>
-      parentOf(below[pair * 2] as Uint8Array, below[pair * 2 + 1] ?? PADDING_NODE),
-    );
+    layer = layerAbove(layer);
   }
   return proof;
 }

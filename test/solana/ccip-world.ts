@@ -14,54 +14,32 @@ import type { Network } from '../../src/domain/networks/networks.ts';
 import type { CcipPrograms } from './ccip-accounts.ts';
 import { createCcipDeployment, dapp } from './ccip-deployment.ts';
 import { FINALITY_SLOTS } from './endpoint/node.ts';
-import type { EvmMessage } from './evm-messages.ts';
-import type { ReceivedMessage } from './received-messages.ts';
 import type { LedgerTransaction } from './runtime/ledger.ts';
 import type { VirtualCluster } from './runtime/virtual-cluster.ts';
-import type { TrueCommit, TrueExecution, TrueSend, Truth } from './truth.ts';
+import type { Truth } from './truth.ts';
 import { forge } from './world-forgeries.ts';
 import {
-  type ExecuteOptions,
   type ForgeryKind,
-  type ReceiveOptions,
   type Remote,
-  type SendOptions,
   type SolanaWorldOptions,
   sepolia,
   solanaDevnet,
 } from './world-options.ts';
-import { createReceiving } from './world-receiving.ts';
-import { createSending } from './world-sending.ts';
+import { createReceiving, type Receiving } from './world-receiving.ts';
+import { createSending, type Sending } from './world-sending.ts';
 
-export interface SolanaWorld {
+export interface SolanaWorld
+  extends Omit<Sending, 'sends' | 'bodyOf' | 'callOf'>,
+    Omit<Receiving, 'commits' | 'executions'> {
   readonly network: Network;
   readonly cluster: VirtualCluster;
   readonly programs: CcipPrograms;
   readonly remotes: readonly Remote[];
-  readonly manualExecutionAfterSeconds: number;
   readonly truth: Truth;
-  send(options?: SendOptions): TrueSend;
-  /** A message on its way from an EVM chain to Solana: it exists on its source chain. */
-  receive(options?: ReceiveOptions): EvmMessage;
-  /** A message that another chain has sent, with the next number of its lane. */
-  accept(message: ReceivedMessage): void;
-  /** Every message of EVM chains that `receive` made or `accept` took, in order. */
-  readonly received: readonly EvmMessage[];
-  /** Of messages with consecutive numbers, from the next one that its lane expects on. */
-  commit(messages: readonly ReceivedMessage[], options?: { readonly isTruncated?: boolean }): TrueCommit;
-  commitPrices(from?: Remote): void;
-  /** Undefined where the off-ramp skipped the message, or a later instruction failed: there is nothing to record. */
-  execute(message: ReceivedMessage, options?: ExecuteOptions): TrueExecution | undefined;
-  /** Closes the account of a root all of whose messages succeeded. */
-  closeReport(commit: TrueCommit): void;
   /** Something that looks like a message or a commit and is not. */
   forge(kind: ForgeryKind): LedgerTransaction;
   /** A transaction that names the router and does nothing. */
   makeNoise(): LedgerTransaction;
-  /** The router begins to count a lane anew. */
-  bumpVersion(to?: Remote): void;
-  /** The router goes back to the version before, and goes on where that one had stopped to count. */
-  rollBackVersion(to?: Remote): void;
   /** Lets slots pass until everything is final. */
   settle(): void;
 }
@@ -82,7 +60,6 @@ export function createSolanaWorld(options: SolanaWorldOptions = {}): SolanaWorld
     cluster,
     programs,
     remotes,
-    manualExecutionAfterSeconds: options.manualExecutionAfterSeconds ?? 3_600,
     truth: { sends, commits, executions },
     send,
     bumpVersion,

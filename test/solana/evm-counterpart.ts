@@ -25,7 +25,7 @@ import {
 } from '../virtual-chain/virtual-chain.ts';
 import { merkleRoot, type SentBody } from './ccip-hashes.ts';
 import type { SolanaWorld } from './ccip-world.ts';
-import { type EvmMessage, extraArgsOf, messageIdOf, tokensOf } from './evm-messages.ts';
+import { type EvmMessage, extraArgsOf, messageIdOf, tokensOf } from './received-messages.ts';
 import { fromHex, pubkey, toHex } from './runtime/bytes.ts';
 import type { TrueSend } from './truth.ts';
 import type { Remote } from './world-options.ts';

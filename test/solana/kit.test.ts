@@ -2,15 +2,15 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { addBulkNoise } from './bulk-noise.ts';
 import { offRampAddresses, routerAddresses } from './ccip-accounts.ts';
-import { ccipMessageSent, discriminator, relayedEvent } from './ccip-events.ts';
+import { discriminator } from './ccip-events.ts';
 import { createSolanaWorld, type SolanaWorld } from './ccip-world.ts';
 import { FINALITY_SLOTS } from './endpoint/node.ts';
 import { startSolanaProvider } from './endpoint/provider.ts';
 import { type Ask, createAsk } from './endpoint/rpc-client.ts';
-import type { SolanaProfile } from './endpoint/solana-profile.ts';
-import { toBase58, toBase64 } from './runtime/bytes.ts';
+import { toBase64 } from './runtime/bytes.ts';
 import { addressOf } from './runtime/program-address.ts';
-import { type ForgeryKind, sepolia } from './world-options.ts';
+import { forgeryKinds } from './traffic.ts';
+import { sepolia } from './world-options.ts';
 
 const remoteSelector = BigInt(sepolia.network.selector);
 
@@ -120,7 +120,7 @@ describe('lists of signatures', () => {
     expect(await ask('getSignaturesForAddress', router, { minContextSlot })).not.toEqual([]);
   });
 
-  test('refuse what a node refuses', async () => {
+  test('reject what a node rejects', async () => {
     const world = makeTraffic();
     const ask = await serve(world);
     const { router } = world.programs;
@@ -137,42 +137,18 @@ describe('lists of signatures', () => {
   });
 });
 
-describe('blocks', () => {
-  test('of skipped slots are missing, and the others are linked', async () => {
-    const world = makeTraffic();
-    const ask = await serve(world);
-    const final = await ask<number>('getSlot');
-    let parent: { readonly slot: number; readonly blockhash: string } | undefined;
-    let skipped = 0;
-    for (let slot = final - 60; slot <= final; slot++) {
-      if (world.cluster.isSkipped(slot)) {
-        skipped++;
-        await expect(ask('getBlock', slot)).rejects.toMatchObject({ fault: { code: -32007 } });
-        continue;
-      }
-      const block = await ask<{ blockhash: string; parentSlot: number; previousBlockhash: string }>(
-        'getBlock',
-        slot,
-        {
-          transactionDetails: 'none',
-          rewards: false,
-        },
-      );
-      if (parent)
-        expect([block.parentSlot, block.previousBlockhash]).toEqual([parent.slot, parent.blockhash]);
-      parent = { slot, blockhash: block.blockhash };
-    }
-    expect(skipped).toBeGreaterThan(0);
-    await expect(ask('getBlock', final + FINALITY_SLOTS + 50)).rejects.toMatchObject({
-      fault: { code: -32004 },
-    });
-    const [send] = world.truth.sends;
-    expect(await ask('getBlockTime', send?.slot)).toBe(send?.blockTime);
-    const { signatures } = await ask<{ signatures: string[] }>('getBlock', send?.slot, {
-      transactionDetails: 'signatures',
-    });
-    expect(signatures).toContain(send?.signature);
-  });
+test('the times of blocks are those of the cluster, and skipped and future slots have none', async () => {
+  const world = makeTraffic();
+  const ask = await serve(world);
+  const final = await ask<number>('getSlot');
+  const skipped = Array.from({ length: 60 }, (_, index) => final - index).filter(world.cluster.isSkipped);
+  expect(skipped.length).toBeGreaterThan(0);
+  for (const slot of skipped)
+    await expect(ask('getBlockTime', slot)).rejects.toMatchObject({ fault: { code: -32007 } });
+  const future = final + FINALITY_SLOTS + 50;
+  await expect(ask('getBlockTime', future)).rejects.toMatchObject({ fault: { code: -32004 } });
+  const [send] = world.truth.sends;
+  expect(await ask('getBlockTime', send?.slot)).toBe(send?.blockTime);
 });
 
 interface Transaction {
@@ -181,12 +157,7 @@ interface Transaction {
   readonly transaction: { readonly message: { readonly accountKeys: readonly string[] } };
   readonly meta: {
     readonly err: unknown;
-    readonly logMessages: readonly string[];
     readonly loadedAddresses: { readonly writable: readonly string[]; readonly readonly: readonly string[] };
-    readonly innerInstructions: readonly {
-      readonly index: number;
-      readonly instructions: readonly { readonly programIdIndex: number; readonly stackHeight: number }[];
-    }[];
   };
 }
 
@@ -224,48 +195,6 @@ describe('transactions', () => {
     expect(version).toBe(1);
     expect(transaction.message).not.toHaveProperty('addressTableLookups');
     expect(transaction.message).toHaveProperty('transactionConfig');
-  });
-
-  test('log a well-formed stack, and inner instructions say how deep they are', async () => {
-    const world = makeTraffic();
-    const ask = await serve(world);
-    for (const { signature } of await walk(ask, world.programs.offRamp, 1_000)) {
-      const { meta } = await ask<Transaction>('getTransaction', signature, supported);
-      const stack: string[] = [];
-      let deepest = 0;
-      for (const line of meta.logMessages) {
-        const [, invoked, depth] = /^Program (\w+) invoke \[(\d+)\]$/.exec(line) ?? [];
-        const [, ended] = /^Program (\w+) (?:success$|failed: )/.exec(line) ?? [];
-        if (invoked) {
-          stack.push(invoked);
-          expect(stack.length).toBe(Number(depth));
-          deepest = Math.max(deepest, stack.length);
-        }
-        if (ended) expect(stack.pop()).toBe(ended);
-      }
-      expect(stack).toEqual([]);
-      const heights = meta.innerInstructions.flatMap(({ instructions }) =>
-        instructions.map(({ stackHeight }) => stackHeight),
-      );
-      expect(Math.max(1, ...heights)).toBe(deepest);
-    }
-  });
-
-  test('whose log is cut off keep the relayed copy of the event', async () => {
-    const world = createSolanaWorld();
-    const whole = world.send();
-    const cut = world.send({ isTruncated: true });
-    expect([whole.trace, cut.trace]).toEqual(['log', 'relayed copy']);
-    world.settle();
-    const ask = await serve(world);
-    const { meta } = await ask<Transaction>('getTransaction', cut.signature, supported);
-    expect(meta.logMessages.filter((line) => line === 'Log truncated')).toHaveLength(1);
-    const cutAt = meta.logMessages.indexOf('Log truncated');
-    expect(meta.logMessages.slice(cutAt + 1).length, 'lines that still fit').toBeGreaterThan(0);
-    expect(meta.logMessages.join('').length).toBeLessThan(10_000 + 'Log truncated'.length);
-    const relayed = world.cluster.transaction(cut.signature)?.meta.innerInstructions;
-    const copy = toBase58(relayedEvent(ccipMessageSent(cut.body)));
-    expect(relayed?.flatMap(({ instructions }) => instructions).map(({ data }) => data)).toContain(copy);
   });
 
   test('that fail keep their logs and change no account', async () => {
@@ -309,17 +238,7 @@ test('accounts count at every slot what was sent and committed up to it', () => 
 
 test('forgeries are in the lists of the programs, and not in the truth', async () => {
   const world = createSolanaWorld();
-  const kinds: readonly ForgeryKind[] = [
-    'ownEvent',
-    'logText',
-    'betweenCalls',
-    'successInReturnData',
-    'ownRelay',
-    'failed send',
-    'failed commit',
-    'commit of another program',
-  ];
-  const forged = kinds.map((kind) => world.forge(kind));
+  const forged = forgeryKinds.map((kind) => world.forge(kind));
   world.settle();
   const ask = await serve(world);
   const { router, offRamp } = world.programs;
@@ -381,18 +300,16 @@ test('a million signatures of noise are served from any place without being held
   expect(newest?.signature).toBe(last.signature);
   expect(rest).toHaveLength(999);
   // Half a million below the newest.
-  const { signatures } = await ask<{ signatures: string[] }>(
-    'getBlock',
-    world.cluster.slotAtOrBelow(11_000),
-    {
-      transactionDetails: 'signatures',
-    },
-  );
-  const middle = signatures.at(-1);
-  const below = await ask<Entry[]>('getSignaturesForAddress', router, { before: middle, limit: 3 });
-  expect(below.map(({ signature }) => signature)).toEqual(signatures.slice(-4, -1).toReversed());
-  const noise = await ask<Transaction>('getTransaction', middle, { maxSupportedTransactionVersion: 0 });
+  const [middle, ...older] = world.cluster.signaturesFor(router, { upTo: 11_000, limit: 4 });
+  const below = await ask<Entry[]>('getSignaturesForAddress', router, {
+    before: middle?.signature,
+    limit: 3,
+  });
+  expect(below.map(({ signature }) => signature)).toEqual(older.map(({ signature }) => signature));
+  const noise = await ask<Transaction>('getTransaction', middle?.signature, {
+    maxSupportedTransactionVersion: 0,
+  });
   expect(noise.transaction.message.accountKeys).toContain(router);
   expect(noise.meta.err).toBeNull();
-  expect(noise.slot).toBe(below[0]?.slot);
+  expect(noise.slot).toBe(middle?.slot);
 });

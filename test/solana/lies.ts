@@ -1,9 +1,17 @@
-/** Ledgers of endpoints that lie about single transactions. What they invent is another world's. */
-
+/** Ledgers of endpoints that lack or lie about single transactions. What they invent is another world's. */
 import { executionStates } from './ccip-events.ts';
-import { hiding } from './hidden-transactions.ts';
 import { concat, toBase64, u8 } from './runtime/bytes.ts';
 import type { Ledger } from './runtime/ledger.ts';
+
+/** Its lists lack a transaction, as those of a node with a hole in its storage. */
+export function hiding(ledger: Ledger, signature: string): Ledger {
+  return Object.create(ledger, {
+    signaturesFor: {
+      value: (...query: Parameters<Ledger['signaturesFor']>) =>
+        ledger.signaturesFor(...query).filter((entry) => entry.signature !== signature),
+    },
+  }) as Ledger;
+}
 
 /** A transaction seems never to have been. */
 export function denying(ledger: Ledger, signature: string): Ledger {

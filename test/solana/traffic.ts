@@ -1,7 +1,7 @@
 /** Random traffic in a world, from a seed: everything that happens on lanes, and everything that only looks like it. */
 import { createDerivation, type Randomness } from '../../src/ingest/demo/randomness.ts';
 import type { SolanaWorld } from './ccip-world.ts';
-import type { EvmMessage } from './evm-messages.ts';
+import type { EvmMessage } from './received-messages.ts';
 import { budgetExceeded, customFailure, type Failure } from './runtime/runtime.ts';
 import type { ForgeryKind } from './world-options.ts';
 
@@ -11,11 +11,6 @@ export interface TrafficOptions {
   readonly hasTruncation?: boolean;
   /** How receivers fail. */
   readonly failures?: readonly Failure[];
-}
-
-export interface Traffic {
-  /** Each step does one thing and lets some slots pass, or none. */
-  run(steps: number): void;
 }
 
 export const forgeryKinds: readonly ForgeryKind[] = [
@@ -50,13 +45,14 @@ export function makeTraffic(
   world: SolanaWorld,
   { steps: count, ...options }: TrafficOptions & { readonly steps: number },
 ): void {
-  createTraffic(world, options).run(count);
+  createTraffic(world, options)(count);
 }
 
+/** Runs so many steps. Each does one thing and lets some slots pass, or none. */
 export function createTraffic(
   world: SolanaWorld,
   { seed, hasTruncation = true, failures = usualFailures }: TrafficOptions,
-): Traffic {
+): (steps: number) => void {
   const randomness = createDerivation(seed).randomness('solana traffic');
   const uncommitted: EvmMessage[] = [];
   const committed: EvmMessage[] = [];
@@ -139,13 +135,11 @@ export function createTraffic(
     }
   };
 
-  return {
-    run(count) {
-      for (let step = 0; step < count; step++) {
-        doOne(randomness.pickWeighted(steps));
-        if (randomness.chance(0.6)) world.cluster.grow(randomness.integer(1, 4));
-      }
-    },
+  return (count) => {
+    for (let step = 0; step < count; step++) {
+      doOne(randomness.pickWeighted(steps));
+      if (randomness.chance(0.6)) world.cluster.grow(randomness.integer(1, 4));
+    }
   };
 }
 

@@ -1,6 +1,5 @@
 /** What tests can ask of a world on a virtual Solana cluster. */
 import { findNetwork, type Network } from '../../src/domain/networks/networks.ts';
-import type { CcipPrograms } from './ccip-accounts.ts';
 import type { FailingPart, forgeries } from './ccip-calls.ts';
 import type { SvmExtraArgs } from './ccip-events.ts';
 import type { Failure, Runtime } from './runtime/runtime.ts';
@@ -14,7 +13,6 @@ export interface Remote {
 
 export interface SolanaWorldOptions {
   readonly network?: Network;
-  readonly programs?: Partial<CcipPrograms>;
   readonly remotes?: readonly Remote[];
   /** Whether the router relays its events, as from 1.6.1 on. */
   readonly isRelaying?: boolean;
@@ -22,7 +20,6 @@ export interface SolanaWorldOptions {
   /** The slot of the deployment. */
   readonly head?: number;
   readonly startedAtMs?: number;
-  readonly skipsOneIn?: number;
   /** One transaction in so many has version 1, unless it has a lookup table; none where it is left out. */
   readonly versionOneEvery?: number;
   /** What runs transactions; the scripted runtime where it is left out. */

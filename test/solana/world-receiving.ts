@@ -1,6 +1,5 @@
 /** The off-ramp of a world: messages on their way to Solana, their commits and their executions. */
 
-import { offRampAddresses } from './ccip-accounts.ts';
 import { commitCall, executeCall } from './ccip-calls.ts';
 import {
   type CcipDeployment,
@@ -10,23 +9,17 @@ import {
   selectorOf,
   transmitter,
 } from './ccip-deployment.ts';
-import {
-  commitReportAccepted,
-  commitReportClosed,
-  executionStateChanged,
-  executionStates,
-  plainInstruction,
-} from './ccip-events.ts';
+import { commitReportAccepted, executionStateChanged, executionStates } from './ccip-events.ts';
 import { merkleProof, merkleRoot, NO_RECEIVER } from './ccip-hashes.ts';
-import type { EvmMessage } from './evm-messages.ts';
 import {
+  type EvmMessage,
   leafContextOf,
   leafOf,
   messageIdOf,
   type ReceivedMessage,
   receivedBodyOf,
 } from './received-messages.ts';
-import { fromHex, pubkey } from './runtime/bytes.ts';
+import { fromHex } from './runtime/bytes.ts';
 import { addressOf } from './runtime/program-address.ts';
 import { customFailure } from './runtime/runtime.ts';
 import type { TrueCommit, TrueExecution } from './truth.ts';
@@ -34,15 +27,19 @@ import type { ExecuteOptions, ReceiveOptions, Remote } from './world-options.ts'
 import { DEST_GAS } from './world-sending.ts';
 
 export interface Receiving {
+  /** Every message of EVM chains that `receive` made or `accept` took, in order. */
   readonly received: readonly EvmMessage[];
   readonly commits: readonly TrueCommit[];
   readonly executions: readonly TrueExecution[];
+  /** A message on its way from an EVM chain to Solana: it exists on its source chain. */
   receive(options?: ReceiveOptions): EvmMessage;
+  /** A message that another chain has sent, with the next number of its lane. */
   accept(message: ReceivedMessage): void;
+  /** Of messages with consecutive numbers, from the next one that its lane expects on. */
   commit(messages: readonly ReceivedMessage[], options?: { readonly isTruncated?: boolean }): TrueCommit;
   commitPrices(from?: Remote): void;
+  /** Undefined where the off-ramp skipped the message, or a later instruction failed: there is nothing to record. */
   execute(message: ReceivedMessage, options?: ExecuteOptions): TrueExecution | undefined;
-  closeReport(commit: TrueCommit): void;
 }
 
 interface Report {
@@ -52,8 +49,7 @@ interface Report {
 }
 
 export function createReceiving(deployment: CcipDeployment, remotes: readonly Remote[]): Receiving {
-  const { selector, cluster, programs, usual, laneOf, land, observed, keepReport } = deployment;
-  const { offRamp } = programs;
+  const { selector, programs, usual, laneOf, land, observed, keepReport } = deployment;
   const received: EvmMessage[] = [];
   const commits: TrueCommit[] = [];
   const executions: TrueExecution[] = [];
@@ -200,20 +196,6 @@ export function createReceiving(deployment: CcipDeployment, remotes: readonly Re
       };
       executions.push(execution);
       return execution;
-    },
-
-    closeReport({ sourceChainSelector, merkleRoot: root }) {
-      const account = offRampAddresses.commitReport(offRamp, sourceChainSelector, root);
-      land({
-        program: offRamp,
-        data: plainInstruction('close_commit_report_account', pubkey(account)),
-        accounts: [{ address: account, isWritable: true }],
-        steps: [
-          { log: 'Instruction: CloseCommitReportAccount' },
-          { data: commitReportClosed(sourceChainSelector, root) },
-        ],
-      });
-      cluster.setAccount(account, null);
     },
   };
 }

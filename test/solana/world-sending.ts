@@ -23,7 +23,9 @@ export interface Sending {
   /** The message that `send` would send next. */
   bodyOf(options: SendOptions, to: Remote): SentBody;
   callOf(body: SentBody, failure?: Failure): Call;
+  /** The router begins to count a lane anew. */
   bumpVersion(to?: Remote): void;
+  /** The router goes back to the version before, and goes on where that one had stopped to count. */
   rollBackVersion(to?: Remote): void;
 }
 
@@ -83,14 +85,7 @@ export function createSending(deployment: CcipDeployment, { isRelaying }: { isRe
       poolProgram,
       isRelayed: isRelaying,
       failure,
-      request: {
-        destChainSelector: body.header.destChainSelector,
-        receiver: body.receiver,
-        data: body.data,
-        tokens: body.tokenAmounts.map(({ amount }, index) => ({ mint: mintOf(index), amount })),
-        feeToken: NO_RECEIVER,
-        extraArgs: body.extraArgs,
-      },
+      mints: body.tokenAmounts.map((_, index) => mintOf(index)),
     });
 
   return {

@@ -10,7 +10,7 @@ import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { indexOnce, sourceOf, storeReceived } from '../ingest/svm/indexed-world.ts';
 import { createSolanaWorld, type SolanaWorld } from '../solana/ccip-world.ts';
 import { type SolanaProvider, startSolanaProvider } from '../solana/endpoint/provider.ts';
-import { messageIdOf } from '../solana/evm-messages.ts';
+import { messageIdOf } from '../solana/received-messages.ts';
 import { budgetExceeded } from '../solana/runtime/runtime.ts';
 import { makeOlderSchema } from './older-schema.ts';
 

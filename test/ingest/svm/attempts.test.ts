@@ -11,7 +11,7 @@ import { lanescan } from '../../cli/program.ts';
 import { TOKEN_PROGRAM } from '../../solana/ccip-calls.ts';
 import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
 import { type SolanaProvider, startSolanaProvider } from '../../solana/endpoint/provider.ts';
-import { type EvmMessage, messageIdOf } from '../../solana/evm-messages.ts';
+import { type EvmMessage, messageIdOf } from '../../solana/received-messages.ts';
 import { budgetExceeded, customFailure } from '../../solana/runtime/runtime.ts';
 import type { TrueExecution } from '../../solana/truth.ts';
 import type { ExecuteOptions } from '../../solana/world-options.ts';
@@ -29,7 +29,7 @@ const cases: readonly (ExecuteOptions & {
   readonly fixableBy: string;
 })[] = [
   {
-    name: 'the receiver rejects with an error of its own',
+    name: 'the receiver fails with an error of its own',
     failure: customFailure(6_001),
     words: [anchorLine('TooSpicy', 6_001)],
     code: 'TooSpicy',
@@ -37,7 +37,7 @@ const cases: readonly (ExecuteOptions & {
     fixableBy: 'receiver-owner',
   },
   {
-    name: 'the receiver rejects with a number alone',
+    name: 'the receiver fails with a number alone',
     failure: customFailure(77),
     code: 'program-error',
     text: /^The receiver failed with its own error 77, which is not known here\./,

@@ -56,8 +56,8 @@ async function survive(
 ): Promise<{ verdict: Verdict; last: readonly SolanaProfile[] }> {
   const randomness = createDerivation(seed).randomness('solana chaos');
   const world = createSolanaWorld({ versionOneEvery: 3 });
-  const traffic = createTraffic(world, { seed });
-  traffic.run(60);
+  const runTraffic = createTraffic(world, { seed });
+  runTraffic(60);
   const choose = () => randomness.pick(usable);
   const providers = await Promise.all(
     Array.from({ length: randomness.integer(1, 3) }, () =>
@@ -69,10 +69,10 @@ async function survive(
     const offramps = randomness.chance(0.5) ? [world.programs.offRamp] : [];
     const source = sourceOf(world, providers, { offramps });
     await course({ store, source, randomness, untilAsked: (times) => untilAsked(providers, times) }, () => {
-      traffic.run(randomness.integer(5, 25));
+      runTraffic(randomness.integer(5, 25));
       for (const provider of providers) if (randomness.chance(0.6)) provider.profile = choose();
     });
-    traffic.run(10);
+    runTraffic(10);
     world.settle();
     // In half of all worlds one endpoint has the whole history in the end.
     const [first] = providers;

@@ -4,8 +4,8 @@ import { describe, expect, test } from 'vitest';
 import type { Message } from '../../../src/domain/message.ts';
 import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
 import { profileOf } from '../../solana/endpoint/solana-profiles.ts';
-import { messageIdOf } from '../../solana/evm-messages.ts';
-import { hiding } from '../../solana/hidden-transactions.ts';
+import { hiding } from '../../solana/lies.ts';
+import { messageIdOf } from '../../solana/received-messages.ts';
 import { addressOf } from '../../solana/runtime/program-address.ts';
 import { sepolia } from '../../solana/world-options.ts';
 import {

@@ -9,7 +9,7 @@ import { SolanaChain } from '../../lab/svm/sdk-solana.ts';
 import { ccipMessageSent } from '../../solana/ccip-events.ts';
 import { createSolanaWorld } from '../../solana/ccip-world.ts';
 import { messageSent } from '../../solana/evm-counterpart.ts';
-import { type EvmMessage, messageIdOf } from '../../solana/evm-messages.ts';
+import { type EvmMessage, messageIdOf } from '../../solana/received-messages.ts';
 import { toHex } from '../../solana/runtime/bytes.ts';
 import { sepolia } from '../../solana/world-options.ts';
 import { answeringNode } from '../evm/answering-node.ts';

@@ -19,7 +19,7 @@ import { makeMessage, makeSent, networkInfo } from '../../fixtures.ts';
 import type { SolanaWorld } from '../../solana/ccip-world.ts';
 import { type SolanaProvider, startSolanaProvider } from '../../solana/endpoint/provider.ts';
 import { archiveNode, type SolanaProfile } from '../../solana/endpoint/solana-profile.ts';
-import { type EvmMessage, messageIdOf } from '../../solana/evm-messages.ts';
+import { type EvmMessage, messageIdOf } from '../../solana/received-messages.ts';
 import type { Ledger } from '../../solana/runtime/ledger.ts';
 import { sepolia } from '../../solana/world-options.ts';
 

@@ -12,7 +12,7 @@ import {
   type SolanaLabNetwork,
   startSolanaNetwork,
 } from '../../lab/svm/solana-network.ts';
-import { messageIdOf } from '../../solana/evm-messages.ts';
+import { messageIdOf } from '../../solana/received-messages.ts';
 import { indexOnce, outcomeOf, recordsOf } from './indexed-world.ts';
 
 let lab: Lab;
@@ -25,9 +25,9 @@ const SLOTS_A_ROUND = 15;
 beforeAll(async () => {
   lab = await startLab({ versions: ['1.6'] });
   solana = await startSolanaNetwork(lab.a);
-  const traffic = createSolanaTraffic(solana, lab.a.foundation.receiver.address, 'lab test');
+  const runRound = createSolanaTraffic(solana, lab.a.foundation.receiver.address, 'lab test');
   for (let round = 0; round < ROUNDS; round++) {
-    await traffic.round();
+    await runRound();
     solana.world.cluster.grow(SLOTS_A_ROUND);
   }
   solana.world.settle();

@@ -9,7 +9,7 @@ import { silent } from '../../lab/sdk-chain.ts';
 import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
 import { type SolanaProvider, startSolanaProvider } from '../../solana/endpoint/provider.ts';
 import { createEvmCounterpart, type EvmCounterpart } from '../../solana/evm-counterpart.ts';
-import { messageIdOf } from '../../solana/evm-messages.ts';
+import { messageIdOf } from '../../solana/received-messages.ts';
 import { toHex } from '../../solana/runtime/bytes.ts';
 import { makeTraffic } from '../../solana/traffic.ts';
 import { sepolia } from '../../solana/world-options.ts';

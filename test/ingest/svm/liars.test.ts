@@ -5,10 +5,10 @@ import type { IndexerTiming } from '../../../src/ingest/engine/indexer.ts';
 import { programAddresses } from '../../../src/ingest/svm/program-addresses.ts';
 import { hurriedTiming } from '../../chain/indexing.ts';
 import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
-import { archiveNode, type SolanaProfile } from '../../solana/endpoint/solana-profile.ts';
 import { profileOf } from '../../solana/endpoint/solana-profiles.ts';
-import type { EvmMessage } from '../../solana/evm-messages.ts';
+import { archiveNode, type SolanaProfile } from '../../solana/endpoint/solana-profile.ts';
 import { alteringExecution, denying } from '../../solana/lies.ts';
+import type { EvmMessage } from '../../solana/received-messages.ts';
 import type { Ledger } from '../../solana/runtime/ledger.ts';
 import {
   configured,

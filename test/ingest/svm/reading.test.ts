@@ -1,8 +1,8 @@
 /** A virtual Solana cluster is indexed over HTTP: everything that happened is there, and nothing else. */
 import { describe, expect, test } from 'vitest';
-import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
+import { addBulkNoise } from '../../solana/bulk-noise.ts';
+import { createSolanaWorld } from '../../solana/ccip-world.ts';
 import { profileOf } from '../../solana/endpoint/solana-profiles.ts';
-import { addressOf } from '../../solana/runtime/program-address.ts';
 import { forgeryKinds, makeTraffic } from '../../solana/traffic.ts';
 import {
   configured,
@@ -60,27 +60,12 @@ test.each([253_000_000_000, Number.MAX_SAFE_INTEGER])(
   },
 );
 
-/** Transactions that name the router, do nothing, and fail. */
-function addFailedNoise({ cluster, programs }: SolanaWorld, count: number): void {
-  const feePayer = addressOf('noisy payer');
-  const program = addressOf('noisy program');
-  const first = cluster.head;
-  cluster.addSeries({
-    count,
-    addresses: [programs.router],
-    slotOf: (index) => Math.max(first, cluster.slotAtOrBelow(first + Math.floor(index / 3))),
-    planOf: () => ({ feePayer, instructions: [{ program, accounts: [{ address: programs.router }] }] }),
-    errOf: () => ({ InstructionError: [0, { Custom: 1 }] }),
-  });
-  cluster.grow(Math.ceil(count / 3));
-}
-
 test('noise that names the router is listed once, and failed noise is not fetched', {
   tags: 'slow',
 }, async () => {
   const world = createSolanaWorld();
   const first = world.send();
-  addFailedNoise(world, 4_000);
+  addBulkNoise(world, { count: 4_000, perSlot: 3, isFailed: true });
   const last = world.send();
   const { store, provider } = await indexWorld(world);
   for (const { messageId } of [first, last]) {

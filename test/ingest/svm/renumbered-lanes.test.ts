@@ -6,7 +6,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Store } from '../../../src/store/store.ts';
 import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
-import { hiding } from '../../solana/hidden-transactions.ts';
+import { hiding } from '../../solana/lies.ts';
 import { sepolia } from '../../solana/world-options.ts';
 import {
   committedOnSepolia,

@@ -44,7 +44,7 @@ test.each([
   ],
   ['off-ramps that are no list', `routers: ["${ROUTER}"], offramps: x`, /offramps .* is not a list/],
   ['a key of EVM networks', `routers: ["${ROUTER}"], finality: 64`, /finality/],
-])('%s is refused with its place', async (_, keys, expected) => {
+])('%s is rejected with its place', async (_, keys, expected) => {
   const { message, remedy } = await operatorErrorOf(() => read(keys));
   expect(`${message} ${remedy}`).toMatch(expected);
 });

@@ -13,10 +13,15 @@ import { parseTransaction } from '../../../src/ingest/svm/transaction.ts';
 import { chatter, executeCall, sendCall, wrapped } from '../../solana/ccip-calls.ts';
 import { createCcipDeployment, dapp, mintOf, poolProgram } from '../../solana/ccip-deployment.ts';
 import { ccipMessageSent, plainInstruction } from '../../solana/ccip-events.ts';
-import { merkleRoot, NO_RECEIVER, type SentBody } from '../../solana/ccip-hashes.ts';
+import { merkleRoot, type SentBody } from '../../solana/ccip-hashes.ts';
 import { createSolanaWorld } from '../../solana/ccip-world.ts';
-import type { EvmMessage } from '../../solana/evm-messages.ts';
-import { leafContextOf, leafOf, messageIdOf, receivedBodyOf } from '../../solana/received-messages.ts';
+import {
+  type EvmMessage,
+  leafContextOf,
+  leafOf,
+  messageIdOf,
+  receivedBodyOf,
+} from '../../solana/received-messages.ts';
 import { concat, fromHex, toBase58, toBase64, toHex } from '../../solana/runtime/bytes.ts';
 import type { LedgerTransaction } from '../../solana/runtime/ledger.ts';
 import { addressOf } from '../../solana/runtime/program-address.ts';
@@ -102,14 +107,7 @@ function sendOf(options: SendOptions, mint = mintOf(0), { isRelayed = true, more
     body,
     poolProgram,
     isRelayed,
-    request: {
-      destChainSelector: body.header.destChainSelector,
-      receiver: body.receiver,
-      data: body.data,
-      tokens: body.tokenAmounts.map(({ amount }) => ({ mint, amount })),
-      feeToken: NO_RECEIVER,
-      extraArgs: body.extraArgs,
-    },
+    mints: body.tokenAmounts.map(() => mint),
   });
   return { body, call: { ...call, data: concat(call.data ?? new Uint8Array(), fromHex(more)) } };
 }

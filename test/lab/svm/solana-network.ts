@@ -6,7 +6,7 @@ import { deployedPrograms } from '../../solana/ccip-accounts.ts';
 import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
 import { FINALITY_SLOTS } from '../../solana/endpoint/node.ts';
 import { startSolanaProvider } from '../../solana/endpoint/provider.ts';
-import type { EvmMessage } from '../../solana/evm-messages.ts';
+import type { EvmMessage } from '../../solana/received-messages.ts';
 import { customFailure } from '../../solana/runtime/runtime.ts';
 import type { TrueSend } from '../../solana/truth.ts';
 import type { Remote } from '../../solana/world-options.ts';
@@ -68,10 +68,10 @@ export async function driveSolana(
   { seed, signal, roundEveryMs }: SolanaDriveOptions,
 ): Promise<void> {
   const slots = setInterval(() => world.cluster.grow(1), SLOT_MS);
-  const lanes = createSolanaTraffic({ world, evm }, receiver, seed);
+  const runRound = createSolanaTraffic({ world, evm }, receiver, seed);
   try {
     while (!signal.aborted) {
-      await lanes.round();
+      await runRound();
       await delay(roundEveryMs, undefined, { signal }).catch(() => undefined);
     }
   } finally {
@@ -79,15 +79,12 @@ export async function driveSolana(
   }
 }
 
-export interface SolanaTraffic {
-  round(): Promise<void>;
-}
-
+/** One round of traffic on both lanes. */
 export function createSolanaTraffic(
   { world, evm }: Pick<SolanaLabNetwork, 'world' | 'evm'>,
   receiver: `0x${string}`,
   seed: string,
-): SolanaTraffic {
+): () => Promise<void> {
   const randomness = createDerivation(seed).randomness('solana lab');
   const data = (): `0x${string}` => `0x${randomness.word().toString(16).padStart(8, '0')}`;
   let arriving: EvmMessage[] = [];
@@ -131,11 +128,9 @@ export function createSolanaTraffic(
     if (oldest?.left.length === 0) leavingBatches.shift();
   };
 
-  return {
-    async round() {
-      if (randomness.chance(0.8)) await towardsSolana();
-      if (randomness.chance(0.8)) await fromSolana();
-      if (randomness.chance(0.3)) world.makeNoise();
-    },
+  return async () => {
+    if (randomness.chance(0.8)) await towardsSolana();
+    if (randomness.chance(0.8)) await fromSolana();
+    if (randomness.chance(0.3)) world.makeNoise();
   };
 }

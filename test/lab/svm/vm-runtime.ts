@@ -58,7 +58,7 @@ export function createVmRuntime(): Runtime {
     const meta: VmMetadata = isFailure ? outcome.meta() : outcome;
     const logMessages = meta.logs();
     if (isFailure && logMessages.length === 0)
-      throw new Error(`The virtual machine refused a transaction: ${outcome.toString()}`);
+      throw new Error(`The virtual machine rejected a transaction: ${outcome.toString()}`);
     const returned = meta.returnData();
     const transaction: LedgerTransaction = {
       signature,

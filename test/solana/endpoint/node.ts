@@ -19,8 +19,6 @@ interface Config {
   readonly dataSlice?: { readonly offset: number; readonly length: number };
   readonly filters?: readonly AccountFilter[];
   readonly withContext?: boolean;
-  readonly transactionDetails?: string;
-  readonly searchTransactionHistory?: boolean;
 }
 
 type AccountFilter =
@@ -55,18 +53,14 @@ const faults = {
 
 const invalid = (message: string) => new RpcError({ code: -32602, message });
 
-export interface SolanaNode {
-  /** Throws a RpcError where the answer is an error. */
-  answerTo(call: JsonRpcCall): unknown;
-}
-
 export interface NodeOptions {
   profile(): SolanaProfile;
   /** HTTP requests so far: what happens now and then goes by them. */
   requests(): number;
 }
 
-export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
+/** What answers the calls; it throws a RefusedCallError where the answer is an error. */
+export function createNode(ledger: Ledger, options: NodeOptions): (call: JsonRpcCall) => unknown {
   let pages = 0;
   let entries = 0;
   let transactions = 0;
@@ -95,13 +89,13 @@ export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
     const { kept } = options.profile();
     return kept ? Math.max(0, ledger.head - kept.slots) : 0;
   };
-  /** Refuses now and then what long-term storage would have to answer. */
+  /** Rejects now and then what long-term storage would have to answer. */
   const reachStorage = (slot: number): void => {
     const { longTermStorage } = options.profile();
     if (!longTermStorage || slot >= ledger.head - longTermStorage.belowSlots) return;
     if (isOneIn(longTermStorage.failsEvery, ++deepCalls)) throw new RpcError(longTermStorage.error);
   };
-  /** Whether it has what is in a slot; rejected where it says why it does not. */
+  /** Whether it has what is in a slot; an error where it says why it does not. */
   const hasSlot = (slot: number): boolean => {
     const { kept } = options.profile();
     if (!kept || slot >= firstKept()) return true;
@@ -112,8 +106,8 @@ export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
   const signaturesFor = (address: string, config: Config): readonly unknown[] => {
     const { signatures: traits = {}, kept } = options.profile();
     const { commitment = 'finalized', limit = MAX_SIGNATURES } = config;
-    if (traits.rejected) throw new RpcError(traits.rejected);
-    requireAddress(address);
+    if (traits.refused) throw new RefusedCallError(traits.refused);
+    requireBytes(address, 32);
     if (commitment === 'processed') throw invalid('Method does not support commitment below `confirmed`');
     if (limit < 1 || limit > MAX_SIGNATURES) throw invalid(`Invalid limit; max ${MAX_SIGNATURES}`);
     const upTo = requireContext(config);
@@ -122,7 +116,7 @@ export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
     /** 'unknown' where it is given and not found. */
     const locate = (signature: string | undefined): Place | undefined | 'unknown' => {
       if (signature === undefined) return undefined;
-      requireSignature(signature);
+      requireBytes(signature, 64);
       const place = ledger.placeOf(signature);
       if (place && place.slot <= headSlot() && place.slot >= first) return place;
       if (traits.unknownSignature !== 'silent') throw new RpcError(faults.unknownSignature, { signature });
@@ -170,7 +164,7 @@ export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
   };
 
   const transactionOf = (signature: string, config: Config): unknown => {
-    requireSignature(signature);
+    requireBytes(signature, 64);
     const { transactions: traits = {} } = options.profile();
     const { commitment = 'finalized' } = config;
     if (commitment === 'processed') throw invalid('Method does not support commitment below `confirmed`');
@@ -223,16 +217,16 @@ export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
   };
 
   const accountOf = (address: string, config: Config, slot: number): unknown => {
-    requireAddress(address);
+    requireBytes(address, 32);
     if (options.profile().hasNoAccounts) return null;
     const account = ledger.account(address, slot);
     return account ? accountJson(account, config) : null;
   };
 
   const programAccounts = (program: string, config: Config): unknown => {
-    const { programAccounts: error, hasNoAccounts } = options.profile();
-    if (error) throw new RpcError(error);
-    requireAddress(program);
+    const { programAccounts: refusal, hasNoAccounts } = options.profile();
+    if (refusal) throw new RefusedCallError(refusal);
+    requireBytes(program, 32);
     const slot = requireContext(config);
     const found = (hasNoAccounts ? [] : ledger.accountsOf(program, slot))
       .filter(([, { data }]) => (config.filters ?? []).every((filter) => isMatch(data, filter)))
@@ -240,25 +234,6 @@ export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
     return config.withContext ? inContext(slot, found) : found;
   };
 
-  const blockOf = (slot: number, config: Config): unknown => {
-    const block = readableBlock(slot, config);
-    const { transactionDetails: details = 'full' } = config;
-    const signatures = ledger.signaturesOf(slot);
-    return {
-      blockhash: block.blockhash,
-      previousBlockhash: block.previousBlockhash,
-      parentSlot: block.parentSlot,
-      blockTime: block.blockTime,
-      blockHeight: null,
-      ...(details === 'signatures' && { signatures }),
-      ...(details === 'full' && {
-        transactions: signatures.flatMap((signature) => {
-          const found = ledger.transaction(signature);
-          return found ? [transactionJson(found, config)] : [];
-        }),
-      }),
-    };
-  };
   const readableBlock = (slot: number, { commitment }: Config) => {
     if (slot > slotOf(commitment)) throw new RpcError(faults.blockNotAvailable, { slot });
     if (slot < firstKept()) throw new RpcError(faults.cleanedUp, { slot, first: firstKept() });
@@ -268,86 +243,52 @@ export function createNode(ledger: Ledger, options: NodeOptions): SolanaNode {
     return block;
   };
 
-  const statusOf = (signature: string): unknown => {
-    const place = ledger.placeOf(signature);
-    const transaction = ledger.transaction(signature);
-    if (!place || !transaction || place.slot > headSlot()) return null;
-    const { err } = transaction.meta;
-    const confirmationStatus = (['finalized', 'confirmed', 'processed'] as const).find(
-      (commitment) => place.slot <= slotOf(commitment),
-    );
-    const confirmations = confirmationStatus === 'finalized' ? null : headSlot() - place.slot;
-    const status = err === null ? { Ok: null } : { Err: err };
-    return { slot: place.slot, confirmations, err, status, confirmationStatus };
-  };
-
-  return {
-    answerTo({ method, params = [] }) {
-      const [first, second] = params as [unknown, Config | undefined];
-      const config = second ?? {};
-      const only = (first ?? {}) as Config;
-      switch (method) {
-        case 'getGenesisHash':
-          return options.profile().genesisHash ?? ledger.genesisHash;
-        case 'getHealth':
-          return 'ok';
-        case 'getVersion':
-          return { 'solana-core': '3.0.6', 'feature-set': 3_604_001_754 };
-        case 'getSlot':
-          return requireContext(only);
-        case 'getBlockHeight':
-          return requireContext(only);
-        case 'getFirstAvailableBlock':
-        case 'minimumLedgerSlot':
-          return firstKept();
-        case 'getBlockTime':
-          return readableBlock(first as number, { commitment: 'processed' }).blockTime;
-        case 'getBlock':
-          return blockOf(first as number, config);
-        case 'getBlocks': {
-          const [from, to, third] = params as [number, number | undefined, Config | undefined];
-          const last = Math.min(to ?? Number.POSITIVE_INFINITY, slotOf(third?.commitment));
-          const slots = Array.from({ length: Math.max(0, last - from + 1) }, (_, index) => from + index);
-          return slots.filter((slot) => slot >= firstKept() && ledger.block(slot) !== undefined);
-        }
-        case 'getLatestBlockhash': {
-          const slot = requireContext(only);
-          const { blockhash } = readableBlock(slot, only);
-          return inContext(slot, { blockhash, lastValidBlockHeight: slot + 150 });
-        }
-        case 'getSignaturesForAddress':
-          return signaturesFor(first as string, config);
-        case 'getSignatureStatuses':
-          return inContext(headSlot(), (first as readonly string[]).map(statusOf));
-        case 'getTransaction':
-          return transactionOf(first as string, config);
-        case 'getAccountInfo': {
-          const slot = requireContext(config);
-          return inContext(slot, accountOf(first as string, config, slot));
-        }
-        case 'getMultipleAccounts': {
-          const addresses = first as readonly string[];
-          if (addresses.length > MAX_ACCOUNTS) throw invalid(`Too many inputs provided; max ${MAX_ACCOUNTS}`);
-          const slot = requireContext(config);
-          return inContext(
-            slot,
-            addresses.map((address) => accountOf(address, config, slot)),
-          );
-        }
-        case 'getProgramAccounts':
-          return programAccounts(first as string, config);
-        case 'simulateTransaction': {
-          const slot = requireContext(config);
-          const bytes =
-            config.encoding === 'base64'
-              ? Buffer.from(first as string, 'base64')
-              : fromBase58(first as string);
-          return inContext(slot, { ...ledger.simulate(bytes, slot), accounts: null });
-        }
-        default:
-          throw new RpcError(faults.methodNotFound);
+  return ({ method, params = [] }) => {
+    const [first, second] = params as [unknown, Config | undefined];
+    const config = second ?? {};
+    const only = (first ?? {}) as Config;
+    switch (method) {
+      case 'getGenesisHash':
+        return options.profile().genesisHash ?? ledger.genesisHash;
+      case 'getSlot':
+        return requireContext(only);
+      case 'getFirstAvailableBlock':
+        return firstKept();
+      case 'getBlockTime':
+        return readableBlock(first as number, { commitment: 'processed' }).blockTime;
+      case 'getLatestBlockhash': {
+        const slot = requireContext(only);
+        const { blockhash } = readableBlock(slot, only);
+        return inContext(slot, { blockhash, lastValidBlockHeight: slot + 150 });
       }
-    },
+      case 'getSignaturesForAddress':
+        return signaturesFor(first as string, config);
+      case 'getTransaction':
+        return transactionOf(first as string, config);
+      case 'getAccountInfo': {
+        const slot = requireContext(config);
+        return inContext(slot, accountOf(first as string, config, slot));
+      }
+      case 'getMultipleAccounts': {
+        const addresses = first as readonly string[];
+        if (addresses.length > MAX_ACCOUNTS) throw invalid(`Too many inputs provided; max ${MAX_ACCOUNTS}`);
+        const slot = requireContext(config);
+        return inContext(
+          slot,
+          addresses.map((address) => accountOf(address, config, slot)),
+        );
+      }
+      case 'getProgramAccounts':
+        return programAccounts(first as string, config);
+      case 'simulateTransaction': {
+        const slot = requireContext(config);
+        const bytes =
+          config.encoding === 'base64' ? Buffer.from(first as string, 'base64') : fromBase58(first as string);
+        return inContext(slot, { ...ledger.simulate(bytes, slot), accounts: null });
+      }
+      default:
+        throw new RefusedCallError(faults.methodNotFound);
+    }
   };
 }
 
@@ -375,14 +316,11 @@ function isMatch(data: Uint8Array, filter: AccountFilter): boolean {
   return Buffer.compare(data.slice(offset, offset + expected.length), expected) === 0;
 }
 
-function requireAddress(text: unknown): void {
-  if (lengthOf(text) !== 32)
-    throw invalid(lengthOf(text) === undefined ? 'Invalid param: Invalid' : 'Invalid param: WrongSize');
-}
-
-function requireSignature(text: unknown): void {
-  if (lengthOf(text) !== 64)
-    throw invalid(lengthOf(text) === undefined ? 'Invalid param: Invalid' : 'Invalid param: WrongSize');
+/** Rejects a text that is not so many bytes in base58. */
+function requireBytes(text: unknown, count: 32 | 64): void {
+  const length = lengthOf(text);
+  if (length === undefined) throw invalid('Invalid param: Invalid');
+  if (length !== count) throw invalid('Invalid param: WrongSize');
 }
 
 /** Of what base58 stands for; undefined where it is not base58. */

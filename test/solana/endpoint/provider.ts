@@ -22,7 +22,7 @@ export async function startSolanaProvider(
       createNode(ledger, {
         profile: () => endpoint.profile,
         requests: () => endpoint.requests,
-      }).answerTo,
+      }),
   });
   return Object.assign(server, { ledger });
 }

@@ -22,7 +22,7 @@ export interface SignatureTraits {
   /** `blockTime` is null. */
   readonly hasNoTimes?: boolean;
   /** The method is rejected. */
-  readonly rejected?: RpcErrorReply;
+  readonly refused?: Wording;
 }
 
 export interface TransactionTraits {
@@ -34,7 +34,7 @@ export interface TransactionTraits {
   readonly hasNoInnerInstructions?: boolean;
   /** Instructions do not say their stack height, as before Agave 1.14. */
   readonly hasNoStackHeight?: boolean;
-  /** One transaction in so many has this version, and is rejected to those who support only lower ones. */
+  /** One transaction in so many has this version, and is rejected for those who support only lower ones. */
   readonly newVersion?: { readonly version: number; readonly every: number };
   /** The time of every transaction, in seconds since 1970. */
   readonly time?: number;
@@ -75,7 +75,7 @@ export interface SolanaProfile {
   readonly fails?: { readonly every: number; readonly error: RpcErrorReply };
   readonly latencyMs?: number;
   /** `getProgramAccounts` is rejected. */
-  readonly programAccounts?: RpcErrorReply;
+  readonly programAccounts?: Wording;
   /** Accounts seem not to exist. */
   readonly hasNoAccounts?: boolean;
   /**

@@ -189,8 +189,8 @@ const transactions: readonly SolanaProfile[] = [
 const tooManyCalls =
   'Too many requests for a specific RPC call, please contact your app developer to further troubleshoot. If you are using an open endpoint, please consider signing up for your own subscription to avoid getting rate limited, you can find some suitable options at https://solana.com/rpc.';
 
-/** Rejected calls. */
-const rejections: readonly SolanaProfile[] = [
+/** Methods that are rejected, and how. */
+const rejecting: readonly SolanaProfile[] = [
   {
     name: 'rate-limit',
     seen: 'https://github.com/blocto/solana-go-sdk/issues/107',
@@ -286,7 +286,7 @@ export const profiles: readonly SolanaProfile[] = [
   ...pruned,
   ...lists,
   ...transactions,
-  ...rejections,
+  ...rejecting,
   ...others,
 ];
 

@@ -107,8 +107,6 @@ export interface Ledger {
   slotAtOrBelow(slot: number): number;
   /** Undefined where the slot was skipped, or is above the head. */
   block(slot: number): LedgerBlock | undefined;
-  /** In the order of the block. */
-  signaturesOf(slot: number): readonly string[];
   transaction(signature: string): LedgerTransaction | undefined;
   placeOf(signature: string): Place | undefined;
   /** Newest first. */

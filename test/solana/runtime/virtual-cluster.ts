@@ -39,8 +39,6 @@ export interface VirtualClusterOptions {
   readonly head?: number;
   /** Milliseconds since 1970, of slot 0. */
   readonly startedAtMs?: number;
-  /** One slot in so many is skipped; none where it is 0. */
-  readonly skipsOneIn?: number;
   /** What runs transactions; the scripted runtime where it is left out. */
   readonly run?: Runtime;
 }
@@ -63,7 +61,8 @@ export interface VirtualCluster extends Ledger {
 }
 
 const SLOT_MS = 400;
-const USUAL_SKIPS = 12;
+/** One slot in so many is skipped. */
+const SKIPS_ONE_IN = 12;
 const USUAL_HEAD = 1_000;
 const SERIES_MARK = fromHex('5e71e55e71e55e71');
 /** Orders of landed transactions are below; those of series above. */
@@ -71,9 +70,8 @@ const FIRST_SERIES_ORDER = 1e9;
 const RENT_LAMPORTS = 2_039_280;
 
 export function createVirtualCluster(options: VirtualClusterOptions): VirtualCluster {
-  const { genesisHash, skipsOneIn = USUAL_SKIPS, run = runTransaction } = options;
-  const isSkipped = (slot: number) =>
-    skipsOneIn > 0 && slot > 0 && (Math.imul(slot, 0x9e37_79b1) >>> 9) % skipsOneIn === 0;
+  const { genesisHash, run = runTransaction } = options;
+  const isSkipped = (slot: number) => slot > 0 && (Math.imul(slot, 0x9e37_79b1) >>> 9) % SKIPS_ONE_IN === 0;
   const slotAtOrBelow = (slot: number): number => {
     let found = Math.max(0, slot);
     while (isSkipped(found)) found--;
@@ -93,7 +91,6 @@ export function createVirtualCluster(options: VirtualClusterOptions): VirtualClu
   const bySignature = new Map<string, number>();
   /** Indexes into `landed`, ascending. */
   const byAddress = new Map<string, number[]>();
-  const bySlot = new Map<number, number[]>();
   const series: LazySeries[] = [];
   const accounts = new Map<
     string,
@@ -192,7 +189,6 @@ export function createVirtualCluster(options: VirtualClusterOptions): VirtualClu
       const index = landed.length;
       landed.push({ transaction, place: { slot: head, order: index } });
       bySignature.set(transaction.signature, index);
-      pushInto(bySlot, head, index);
       const { accountKeys } = transaction.message;
       const { writable, readonly } = transaction.meta.loadedAddresses;
       for (const address of new Set([...accountKeys, ...writable, ...readonly]))
@@ -212,16 +208,6 @@ export function createVirtualCluster(options: VirtualClusterOptions): VirtualClu
       simulations.set(`${program} ${Buffer.from(discriminator).toString('hex')}`, returnData);
     },
     block: (slot) => (slot < 0 || slot > head || isSkipped(slot) ? undefined : blockAt(slot)),
-    signaturesOf(slot) {
-      const own = (bySlot.get(slot) ?? []).map((index) => landed[index]?.transaction.signature as string);
-      const lazy = series.flatMap((one, number) => {
-        const found: string[] = [];
-        for (let index = firstAt(one, slot); index < one.count && one.slotOf(index) === slot; index++)
-          found.push(seriesSignature(number, index));
-        return found;
-      });
-      return [...own, ...lazy];
-    },
     transaction(signature) {
       const index = bySignature.get(signature);
       if (index !== undefined) return landed[index]?.transaction;
@@ -287,17 +273,6 @@ function* newestFirst(sources: readonly Iterator<Found>[]): Generator<Found> {
 
 function comparePlaces(a: Place, b: Place): number {
   return a.slot - b.slot || a.order - b.order;
-}
-
-function firstAt({ count, slotOf }: LazySeries, slot: number): number {
-  let low = 0;
-  let high = count;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (slotOf(middle) >= slot) high = middle;
-    else low = middle + 1;
-  }
-  return low;
 }
 
 function pushInto<K, V>(map: Map<K, V[]>, key: K, value: V): void {

@@ -1,9 +1,9 @@
 /** Ten times the data: one request at a time, the sizes taking turns, and of each the time in the middle. */
-import { median } from './interleave.ts';
+import { median } from '../interleave.ts';
+import { drawRequests, type Workload } from '../requests.ts';
+import type { Rig } from '../rig.ts';
+import { type RunningServer, startLanescan } from '../server.ts';
 import { warmUp } from './measure-searches.ts';
-import { drawRequests, type Workload } from './requests.ts';
-import type { Rig } from './rig.ts';
-import { type RunningServer, startLanescan } from './server.ts';
 
 const TURNS = 5;
 

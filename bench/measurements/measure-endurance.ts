@@ -1,13 +1,13 @@
 /** As many requests of all kinds as an hour brings, as fast as they go, with writes meanwhile: what becomes of the memory? */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Message } from '../src/domain/message.ts';
-import { openStore } from '../src/store/store.ts';
-import { dropDatabase, withClient } from './data/database.ts';
-import { createRowWriter } from './data/records.ts';
-import { createWorld } from './data/world.ts';
-import { drawRequests, readWorkloads, type Workload } from './requests.ts';
-import type { Rig } from './rig.ts';
-import { startLanescan } from './server.ts';
+import type { Message } from '../../src/domain/message.ts';
+import { openStore } from '../../src/store/store.ts';
+import { dropDatabase, withClient } from '../data/database.ts';
+import { createRowWriter } from '../data/records.ts';
+import { createWorld } from '../data/world.ts';
+import { drawRequests, readWorkloads, type Workload } from '../requests.ts';
+import type { Rig } from '../rig.ts';
+import { startLanescan } from '../server.ts';
 
 const DATABASE = 'bench_endurance';
 const BATCH = 20;

@@ -1,12 +1,11 @@
 /** Workloads over HTTP beside the limits of HTTP and of the database. */
-import { searchSql } from '../src/store/query/search.ts';
-import { renderSql } from '../src/store/sql.ts';
-import { checkAnswer, compareWithOracle } from './answers.ts';
-import { startCpuClock } from './cpu.ts';
-import type { BenchDatabase } from './data/database.ts';
-import { interleave, ratioOf, type Standing, type Subject, type Turn } from './interleave.ts';
-import type { LoadOrder, LoadReport } from './load/client.ts';
-import { hasPgbench, runPgbench } from './references/pgbench.ts';
+import { searchSql } from '../../src/store/query/search.ts';
+import { renderSql } from '../../src/store/sql.ts';
+import { startCpuClock } from '../cpu.ts';
+import type { BenchDatabase } from '../data/database.ts';
+import { interleave, ratioOf, type Standing, type Subject, type Turn } from '../interleave.ts';
+import type { LoadOrder, LoadReport } from '../load/client.ts';
+import { hasPgbench, runPgbench } from '../references/pgbench.ts';
 import {
   createRequestSource,
   drawRequests,
@@ -14,9 +13,10 @@ import {
   plainRequest,
   type SearchRequest,
   type Workload,
-} from './requests.ts';
-import type { Listening, Rig, RunSettings } from './rig.ts';
-import type { RunningServer } from './server.ts';
+} from '../requests.ts';
+import type { Listening, Rig, RunSettings } from '../rig.ts';
+import type { RunningServer } from '../server.ts';
+import { checkAnswer, compareWithOracle } from './answers.ts';
 
 /** Requests drawn for a second of the first turn. Where they are answered sooner, the turn ends, and the next ones have more. */
 const DISTINCT_A_SECOND = 6_000;

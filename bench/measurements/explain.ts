@@ -1,9 +1,9 @@
 /** What PostgreSQL reads for a search, in rows and pages, by its own count. */
 import type pg from 'pg';
-import type { SearchQuery } from '../src/domain/filters/query.ts';
-import { searchSql } from '../src/store/query/search.ts';
-import { renderSql } from '../src/store/sql.ts';
-import { literal } from './literal.ts';
+import type { SearchQuery } from '../../src/domain/filters/query.ts';
+import { searchSql } from '../../src/store/query/search.ts';
+import { renderSql } from '../../src/store/sql.ts';
+import { literal } from '../literal.ts';
 
 interface Plan {
   readonly 'Node Type': string;

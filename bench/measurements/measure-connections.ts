@@ -1,10 +1,10 @@
 /** More clients at once: the same distinct searches over more and more connections. */
-import type { BenchDatabase } from './data/database.ts';
-import { interleave, type Standing } from './interleave.ts';
+import type { BenchDatabase } from '../data/database.ts';
+import { interleave, type Standing } from '../interleave.ts';
+import { drawRequests, plainRequest } from '../requests.ts';
+import type { Rig } from '../rig.ts';
+import type { RunningServer } from '../server.ts';
 import { loadTurn } from './measure-searches.ts';
-import { drawRequests, plainRequest } from './requests.ts';
-import type { Rig } from './rig.ts';
-import type { RunningServer } from './server.ts';
 
 const CONNECTIONS = [1, 8, 32, 128, 512];
 /** More than are answered in a second. */
@@ -43,7 +43,7 @@ export async function measureConnections(
             connections,
             seconds,
             check: 'page',
-            mayRefuse: true,
+            mayShedLoad: true,
           },
         );
         return report.turn;

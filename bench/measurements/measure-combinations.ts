@@ -1,12 +1,12 @@
 /** Every combination of filters: what PostgreSQL reads for it, and how long it takes over HTTP. */
-import { parseSearch } from '../src/domain/filters/search-parameters.ts';
+import { parseSearch } from '../../src/domain/filters/search-parameters.ts';
+import type { BenchDatabase } from '../data/database.ts';
+import { median } from '../interleave.ts';
+import { type Combinations, drawCombinations, readWorkloads } from '../requests.ts';
+import type { Rig } from '../rig.ts';
+import type { RunningServer } from '../server.ts';
 import { checkAnswer, compareWithOracle } from './answers.ts';
-import type { BenchDatabase } from './data/database.ts';
 import { type Effort, explain } from './explain.ts';
-import { median } from './interleave.ts';
-import { type Combinations, drawCombinations, readWorkloads } from './requests.ts';
-import type { Rig } from './rig.ts';
-import type { RunningServer } from './server.ts';
 
 /** A page of 20 needs 21 rows; three scans that are merged need three times as many, and a token a look-up each. */
 export const ROWS_BOUND = 2_000;

@@ -1,19 +1,18 @@
 /** The same pages from Lanescan, PostGraphile and an ORM-style server on the same database, each in one process. */
-import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import type { CursorCodec } from '../src/domain/filters/cursor.ts';
-import type { PageKey } from '../src/domain/filters/query.ts';
-import { parseSearch } from '../src/domain/filters/search-parameters.ts';
-import { storedSelector } from '../src/store/write/message-row.ts';
-import type { BenchDatabase } from './data/database.ts';
-import { lanes, type World } from './data/world.ts';
-import { interleave, ratioOf, type Standing } from './interleave.ts';
-import type { PlainRequest } from './load/client.ts';
+import type { CursorCodec } from '../../src/domain/filters/cursor.ts';
+import type { PageKey } from '../../src/domain/filters/query.ts';
+import { parseSearch } from '../../src/domain/filters/search-parameters.ts';
+import { storedSelector } from '../../src/store/write/message-row.ts';
+import type { BenchDatabase } from '../data/database.ts';
+import { lanes, type World } from '../data/world.ts';
+import { interleave, ratioOf, type Standing } from '../interleave.ts';
+import type { PlainRequest } from '../load/client.ts';
+import { noteLeftOut } from '../report.ts';
+import { readWorkloads } from '../requests.ts';
+import type { Rig } from '../rig.ts';
+import { type RunningServer, startLanescan, startServer } from '../server.ts';
 import { loadTurn, warmUp } from './measure-searches.ts';
-import { noteLeftOut } from './report.ts';
-import { readWorkloads } from './requests.ts';
-import type { Rig } from './rig.ts';
-import { type RunningServer, startLanescan, startServer } from './server.ts';
 
 const LIMIT = 20;
 const REQUESTS = 5_000;
@@ -45,16 +44,7 @@ interface PageRequest {
   readonly after: PageKey | null;
 }
 
-const folder = fileURLToPath(new URL('./peers/', import.meta.url));
-
-/** Installs the peers, a separate package. Returns whether they are installed; the script has printed why not. */
-export function installPeers(): boolean {
-  const script = fileURLToPath(new URL('../scripts/install-package.mjs', import.meta.url));
-  const { status } = spawnSync(process.execPath, [script, 'bench/peers'], {
-    stdio: ['ignore', process.stderr, process.stderr],
-  });
-  return status === 0;
-}
+const folder = fileURLToPath(new URL('../peers/', import.meta.url));
 
 export async function measurePeers(rig: Rig, database: BenchDatabase): Promise<PeersResult[]> {
   const start = (file: string) =>

@@ -1,11 +1,11 @@
 /** Checks responses: their content, and whether a plain query finds exactly the same. */
 import type pg from 'pg';
-import { compareNewestFirst, matches } from '../src/domain/filters/matches.ts';
-import type { SearchQuery } from '../src/domain/filters/query.ts';
-import { statusRank } from '../src/domain/lifecycle.ts';
-import type { Message } from '../src/domain/message.ts';
-import { storedSelector } from '../src/store/write/message-row.ts';
-import type { SearchRequest } from './requests.ts';
+import { compareNewestFirst, matches } from '../../src/domain/filters/matches.ts';
+import type { SearchQuery } from '../../src/domain/filters/query.ts';
+import { statusRank } from '../../src/domain/lifecycle.ts';
+import type { Message } from '../../src/domain/message.ts';
+import { storedSelector } from '../../src/store/write/message-row.ts';
+import type { SearchRequest } from '../requests.ts';
 
 interface PageAnswer {
   readonly data: readonly Message[];
@@ -65,16 +65,21 @@ function oracleSql({ filters, after, limit }: SearchQuery): { text: string; valu
   const list = (hex: readonly string[]) =>
     `any(${value(hex.map((text) => Buffer.from(text, 'hex')))}::bytea[])`;
   const where = ['true'];
-  if (filters.sender) where.push(`sender = ${list(filters.sender)}`);
-  if (filters.receiver) where.push(`receiver = ${list(filters.receiver)}`);
-  if (filters.sourceChainSelector)
-    where.push(`source_selector = ${value(storedSelector(filters.sourceChainSelector))}`);
-  if (filters.destChainSelector)
-    where.push(`dest_selector = ${value(storedSelector(filters.destChainSelector))}`);
+  const bytes = {
+    sender: filters.sender,
+    receiver: filters.receiver,
+    send_transaction: filters.sourceTransactionHash,
+    receipt_transaction: filters.destTransactionHash,
+    message_id: filters.messageId,
+  };
+  for (const [column, hex] of Object.entries(bytes)) if (hex) where.push(`${column} = ${list(hex)}`);
+  const selectors = {
+    source_selector: filters.sourceChainSelector,
+    dest_selector: filters.destChainSelector,
+  };
+  for (const [column, selector] of Object.entries(selectors))
+    if (selector) where.push(`${column} = ${value(storedSelector(selector))}`);
   if (filters.readyForManualExecOnly) where.push('ready');
-  if (filters.sourceTransactionHash) where.push(`send_transaction = ${list(filters.sourceTransactionHash)}`);
-  if (filters.destTransactionHash) where.push(`receipt_transaction = ${list(filters.destTransactionHash)}`);
-  if (filters.messageId) where.push(`message_id = ${list(filters.messageId)}`);
   if (filters.status) where.push(`status = any(${value(filters.status.map(statusRank))}::smallint[])`);
   if (filters.sentAfter !== undefined) where.push(`sent_at >= ${value(new Date(filters.sentAfter))}`);
   if (filters.sentBefore !== undefined) where.push(`sent_at < ${value(new Date(filters.sentBefore))}`);
