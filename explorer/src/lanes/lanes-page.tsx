@@ -2,6 +2,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
 import type { CSSProperties } from 'react';
+import type { Lane } from '../../../src/client/api-types.ts';
 import type { NetworkInfo } from '../../../src/domain/message.ts';
 import { compact, counted, duration, grouped } from '../../../src/text/format.ts';
 import { laneWords, networkName } from '../../../src/text/message-words.ts';
@@ -10,7 +11,6 @@ import { FailureNotice, Notice, Skeleton } from '../parts/notices.tsx';
 import { useTitle } from '../parts/page-title.ts';
 import { Ago } from '../parts/time.tsx';
 import { lanesQuery } from '../server/api-client.ts';
-import type { Lane } from '../server/api-types.ts';
 import { type LaneOrder, laneOrders } from './lane-order.ts';
 
 export function LanesPage() {

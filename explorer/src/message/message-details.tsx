@@ -1,6 +1,7 @@
 /** All fields of a message, in cards: source, destination, tokens, fees, data and the record itself. */
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
+import type { Attempt, Lane, MessageHistory } from '../../../src/client/api-types.ts';
 import {
   type Message,
   type NetworkInfo,
@@ -35,7 +36,6 @@ import { NetworkMark } from '../parts/network.tsx';
 import { Segments } from '../parts/segments.tsx';
 import { StatusBadge } from '../parts/status.tsx';
 import { ExactTime } from '../parts/time.tsx';
-import type { Attempt, Lane, MessageHistory } from '../server/api-types.ts';
 import { basePath } from '../server/base-path.ts';
 import { useNames } from '../server/names.ts';
 import { AttemptsCard } from './attempts-card.tsx';

@@ -1,6 +1,7 @@
 /** What a search without results shows: no messages at all, or none that match. */
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import type { LookupMatch } from '../../../src/client/api-types.ts';
 import { addressBytes } from '../../../src/domain/addresses.ts';
 import { networkBySelector } from '../../../src/domain/networks/networks.ts';
 import { printable } from '../../../src/text/format.ts';
@@ -8,7 +9,6 @@ import { CopyButton } from '../parts/copy-button.tsx';
 import { IndexedSoFar } from '../parts/indexed-so-far.tsx';
 import { Notice } from '../parts/notices.tsx';
 import { lookupQuery, tokensQuery } from '../server/api-client.ts';
-import type { LookupMatch } from '../server/api-types.ts';
 import { filtersOf, type SearchView } from '../server/search-view.ts';
 import { contractFilters, MatchRow } from './lookup-match.tsx';
 
@@ -130,7 +130,7 @@ function NoAccount({ name }: { readonly name: string }) {
 /** A token that fees are paid in is known, and yet no message transfers it. */
 function NoTransfers({ view, address }: { readonly view: SearchView; readonly address: string }) {
   const { data } = useQuery(tokensQuery(address));
-  const token = data?.data.find(
+  const token = data?.find(
     ({ chainSelector }) =>
       view.sourceChainSelector === undefined || chainSelector === view.sourceChainSelector,
   );

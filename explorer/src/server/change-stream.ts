@@ -1,7 +1,7 @@
 /** The client of the change stream (server-sent events): open while the page is visible, then resumed without a gap. */
 import { useEffect, useRef, useState } from 'react';
+import type { LiveChange } from '../../../src/client/api-types.ts';
 import { checkServer, onServerBack } from './api-client.ts';
-import type { LiveChange } from './api-types.ts';
 import { basePath } from './base-path.ts';
 
 /** Pause before a new attempt after the server refused a stream (too many streams, or a restart). */

@@ -15,14 +15,8 @@ import { writeOut } from '../output/output.ts';
 import { contractHint, parametersOfLookUp, parametersOfText } from '../output/search-text.ts';
 import { createPaint } from '../output/terminal-text.ts';
 import { addFilterOptions, asUsage, collecting, type ParameterFlags, rawParameters } from './filter-flags.ts';
-import {
-  demoFolder,
-  type RecordFlags,
-  type RecordPage,
-  type Records,
-  withRecordOptions,
-  withRecords,
-} from './records.ts';
+import { demoFolder, type RecordFlags, withRecordOptions, withRecords } from './records.ts';
+import type { RecordPage, Records } from './records-interface.ts';
 
 type SearchFlags = RecordFlags &
   ParameterFlags<FilterName | 'limit' | 'cursor'> & { readonly json?: boolean; readonly all?: boolean };

@@ -8,7 +8,8 @@ import { type CliContext, configOf } from '../context.ts';
 import { describeMessage } from '../output/message-description.ts';
 import { writeOut } from '../output/output.ts';
 import { clipped, createPaint } from '../output/terminal-text.ts';
-import { type RecordFlags, type Records, withRecordOptions, withRecords } from './records.ts';
+import { type RecordFlags, withRecordOptions, withRecords } from './records.ts';
+import type { Records } from './records-interface.ts';
 
 const MIN_PREFIX = 6;
 /** Ids are hashes: this many with the same six digits mean that the prefix is too short. */

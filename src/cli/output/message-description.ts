@@ -24,7 +24,7 @@ import { type ExplorerPage, explorerLink } from '../../domain/networks/explorer-
 import { age, counted, duration, exactTime, printable, shortened } from '../../text/format.ts';
 import { laneWords, networkName, problemOf } from '../../text/message-words.ts';
 import { abiValues, byteLength, textOf } from '../../text/payload.ts';
-import type { RecordNames } from '../commands/records.ts';
+import type { RecordNames } from '../commands/records-interface.ts';
 import { signedStatus, statusSigns } from './status-signs.ts';
 import { cellsOf, clipped, fitted, type Paint, wrapped } from './terminal-text.ts';
 

@@ -4,17 +4,19 @@
  * Messages that can still change are kept in the ledger (`owed`), to be fetched again. Progress is recorded only after the
  * records are stored: a mirror that is killed repeats some work, which changes nothing, and never skips any.
  */
+
+import { ResponseTooLongError } from '../../base/bounded-exchange.ts';
 import { parseTime } from '../../base/iso-time.ts';
+import type { ApiResponse } from '../../client/client.ts';
 import type { Snapshot } from '../../domain/facts.ts';
 import { MAX_MESSAGE_IDS } from '../../domain/filters/query.ts';
 import type { Message } from '../../domain/message.ts';
 import { MAX_AHEAD_MS, parseMessage, type RecordProblem } from '../../domain/records/message-parser.ts';
 import type { MirrorUpdate, OwedMessage } from '../../store/ledger/mirror-ledger.ts';
-import { ResponseTooLongError } from '../bounded-exchange.ts';
 import { createRemarkCounter, snapshotOf } from '../import/record-remarks.ts';
 import { inParallel } from '../work.ts';
-import type { MirrorCounts, MirrorOptions, MirrorTiming } from './mirror.ts';
-import { SourceError, type SourceResponse } from './source.ts';
+import type { MirrorCounts, MirrorOptions, MirrorTiming } from './mirror-options.ts';
+import { SourceError } from './source.ts';
 
 export interface IntakeOptions
   extends Pick<MirrorOptions, 'source' | 'store' | 'since' | 'progress' | 'reject' | 'notice'> {
@@ -149,7 +151,7 @@ export function createIntake(options: IntakeOptions): Intake {
   };
 
   /** Null where the source failed; what it does not have is no failure. */
-  const fetchOptional = async (path: string): Promise<SourceResponse | null> => {
+  const fetchOptional = async (path: string): Promise<ApiResponse | null> => {
     try {
       const response = await source.get(path, { attempts: ATTEMPTS_PER_RECORD });
       counts.bytes += response.bytes;
@@ -160,7 +162,7 @@ export function createIntake(options: IntakeOptions): Intake {
     }
   };
 
-  const fetchRecord = async ({ messageId, etag }: OwedMessage): Promise<SourceResponse | null> => {
+  const fetchRecord = async ({ messageId, etag }: OwedMessage): Promise<ApiResponse | null> => {
     try {
       const response = await source.get(`/v2/messages/0x${messageId}`, {
         etag,
@@ -193,7 +195,7 @@ export function createIntake(options: IntakeOptions): Intake {
       const item = { id: message.messageId, sentAt: message.sentAt, status: null, value: {} };
       const response = await fetchRecord(message);
       if (response?.status === 200) {
-        fetched.push({ item, value: response.body, etag: response.etag });
+        fetched.push({ item, value: response.body, etag: response.headers.get('etag') });
         if (fetched.length >= RECORDS_PER_GROUP) await storeGroup();
         return;
       }

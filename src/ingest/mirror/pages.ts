@@ -1,7 +1,9 @@
 /** Reads pages of the source's message list; tolerates servers with other limits and error formats. */
+
+import { ResponseTooLongError } from '../../base/bounded-exchange.ts';
+import type { ApiResponse } from '../../client/client.ts';
 import type { RawParameters } from '../../domain/filters/search-parameters.ts';
-import { ResponseTooLongError } from '../bounded-exchange.ts';
-import { type Source, SourceError, type SourceResponse } from './source.ts';
+import { type Source, SourceError } from './source.ts';
 
 export type SourcePage = {
   readonly bytes: number;
@@ -75,7 +77,7 @@ export function createPageReader(source: Source): ReadPage {
 /** Statuses with which servers refuse a cursor that was theirs. */
 const expiredStatuses: ReadonlySet<number> = new Set([400, 404, 410, 422]);
 
-function pageOf(response: SourceResponse, cursor: string | null, parameters: RawParameters): SourcePage {
+function pageOf(response: ApiResponse, cursor: string | null, parameters: RawParameters): SourcePage {
   const { status, bytes } = response;
   if (status === 200) return { ...contentOf(response, cursor), bytes, isSimulated: response.isSimulated };
   const unknown = { bytes, isSimulated: null };
@@ -92,7 +94,7 @@ function pageOf(response: SourceResponse, cursor: string | null, parameters: Raw
   return { ...unknown, kind: 'refused', problem: `it answers ${status}, ${problemOf(response)}` };
 }
 
-function contentOf({ body }: SourceResponse, previous: string | null) {
+function contentOf({ body }: ApiResponse, previous: string | null) {
   const { data, pagination } = (body ?? {}) as {
     data?: unknown;
     pagination?: { cursor?: unknown; hasNextPage?: unknown } | null;
@@ -145,14 +147,14 @@ export function createWalkWatch(): WalkWatch {
   };
 }
 
-function isAboutLimit({ body }: SourceResponse): boolean {
+function isAboutLimit({ body }: ApiResponse): boolean {
   const { details, message } = (body ?? {}) as { details?: unknown; message?: unknown };
   if (Array.isArray(details) && details.length > 0)
     return details.every((detail) => (detail as { parameter?: unknown } | null)?.parameter === 'limit');
   return typeof message === 'string' && /\blimit\b/i.test(message) && !/cursor/i.test(message);
 }
 
-function problemOf({ body, status }: SourceResponse): string {
+function problemOf({ body, status }: ApiResponse): string {
   const { error, message } = (body ?? {}) as { error?: unknown; message?: unknown };
   const text = [error, message].filter((part) => typeof part === 'string').join(': ');
   return text === '' ? `status ${status}` : JSON.stringify(text.slice(0, MAX_PROBLEM_LENGTH));
