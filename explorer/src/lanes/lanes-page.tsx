@@ -57,7 +57,7 @@ function LaneMatrix({ lanes }: { readonly lanes: readonly Lane[] }) {
   return (
     <section className="panel" aria-labelledby="matrix-title">
       <header className="panel-head">
-        <h2 id="matrix-title">Who sends to whom</h2>
+        <h2 id="matrix-title">Messages by lane</h2>
         <p className="muted">Messages from the row’s network to the column’s</p>
       </header>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard. */}

@@ -325,7 +325,7 @@ function MessageSkeleton() {
   );
 }
 
-/** Why the last attempt that stands failed. */
+/** Why the last attempt failed that no reorganisation removed. */
 function lastReason(attempts: readonly Attempt[]): FailureReason | undefined {
   return attempts.findLast(({ removedAt }) => removedAt === null)?.reason ?? undefined;
 }

@@ -115,7 +115,7 @@ function sendableTransaction(execution: ManualExecution | undefined): SendableTr
   return { ...execution.transaction, gas: execution.transaction.gas };
 }
 
-/** Otherwise the server is known to refuse. Where it gave no diagnosis, it is asked. */
+/** Otherwise the server would reject the request. Without a diagnosis, it is asked. */
 function canBeBuilt(diagnosis: Diagnosis | undefined): boolean {
   return diagnosis === undefined || ['succeeds', 'fails', 'untried'].includes(diagnosis.outcome);
 }

@@ -32,7 +32,7 @@ export interface AuditMaterial {
   /** Sentences about what is known to be missing. */
   readonly losses: readonly string[];
   /** Sentences about what could not be checked. */
-  readonly remarks: readonly string[];
+  readonly warnings: readonly string[];
 }
 
 export interface RecordNames extends Names {

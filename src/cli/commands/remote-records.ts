@@ -129,7 +129,7 @@ export function createRemoteRecords({ url, apiKey, signal, onSimulated }: Remote
         lanes: page.lanes,
         counted: [],
         losses: networks.flatMap(lossesOf),
-        remarks: [
+        warnings: [
           ...networks
             .filter(({ indexing }) => indexing?.health === 'stopped')
             .map(({ name }) => `Indexing of ${printable(name)} has stopped: newer messages are not checked.`),

@@ -82,8 +82,8 @@ export function createStoreRecords(store: Store, config: Config, context: CliCon
         lanes,
         counted: await store.countedLanes(ends),
         losses: await knownLosses(store, selectors),
-        remarks: [
-          ...unconfirmedRemarks(await store.countUnconfirmed(ends)),
+        warnings: [
+          ...unconfirmedWarnings(await store.countUnconfirmed(ends)),
           ...(await stoppedRemarks(store, selectors)),
         ],
       };
@@ -106,7 +106,7 @@ async function tokensOf(store: Store, messages: readonly Message[]): Promise<rea
 
 const MAX_NAMED_TOKENS = 10_000;
 
-function unconfirmedRemarks(messages: number | null): readonly string[] {
+function unconfirmedWarnings(messages: number | null): readonly string[] {
   if (messages === null || messages === 0) return [];
   const are = messages === 1 ? 'is' : 'are';
   return [

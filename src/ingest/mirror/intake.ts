@@ -13,7 +13,7 @@ import { MAX_MESSAGE_IDS } from '../../domain/filters/query.ts';
 import type { Message } from '../../domain/message.ts';
 import { MAX_AHEAD_MS, parseMessage, type RecordProblem } from '../../domain/records/message-parser.ts';
 import type { MirrorUpdate, OwedMessage } from '../../store/ledger/mirror-ledger.ts';
-import { createRemarkCounter, snapshotOf } from '../import/record-remarks.ts';
+import { createWarningCounter, snapshotOf } from '../import/record-warnings.ts';
 import { inParallel } from '../work.ts';
 import type { MirrorCounts, MirrorOptions, MirrorTiming } from './mirror-options.ts';
 import { SourceError } from './source.ts';
@@ -32,7 +32,7 @@ export interface Intake {
   /** Fetches messages one by one and stores their current state. */
   refresh(messages: readonly OwedMessage[]): Promise<void>;
   /** Throws where a response is simulated and the store is not, or the other way round. */
-  refuseMixture(isSimulated: boolean): void;
+  rejectMixture(isSimulated: boolean): void;
 }
 
 /** Requests that are prepared at once; the source decides how many are under way. */
@@ -65,7 +65,7 @@ export function createIntake(options: IntakeOptions): Intake {
   const { source, store, since = 0, timing, counts, record } = options;
   const rejected = new Set<string>();
   const reportProgress = () => options.progress?.(counts);
-  const { add: addRemarks } = createRemarkCounter((value) =>
+  const { add: addWarnings } = createWarningCounter((value) =>
     options.notice?.(`${source.name} has records with an unknown ${value}`, { level: 'warn' }),
   );
 
@@ -117,7 +117,7 @@ export function createIntake(options: IntakeOptions): Intake {
         continue;
       }
       const { message } = parsed;
-      addRemarks(parsed);
+      addWarnings(parsed);
       snapshots.push(snapshotOf(parsed));
       if (message.status === 'SUCCESS') settled.push(item.id);
       else owed.push(owedMessage({ ...item, sentAt: parseTime(message.sendTimestamp) }, etag));
@@ -169,7 +169,7 @@ export function createIntake(options: IntakeOptions): Intake {
         attempts: ATTEMPTS_PER_RECORD,
       });
       counts.bytes += response.bytes;
-      if (response.status === 200) refuseMixture(response.isSimulated);
+      if (response.status === 200) rejectMixture(response.isSimulated);
       return response;
     } catch (error) {
       // A message that cannot be fetched must not stop the others; it stays in the ledger.
@@ -240,7 +240,7 @@ export function createIntake(options: IntakeOptions): Intake {
     await refresh(changed.map((item) => owedMessage(item, null)));
   };
 
-  const refuseMixture = (isSimulated: boolean) => {
+  const rejectMixture = (isSimulated: boolean) => {
     if (isSimulated === store.simulated) return;
     const { name } = source;
     throw isSimulated
@@ -269,7 +269,7 @@ export function createIntake(options: IntakeOptions): Intake {
       };
     },
     refresh,
-    refuseMixture,
+    rejectMixture,
   };
 }
 

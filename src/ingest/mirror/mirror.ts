@@ -101,7 +101,7 @@ function createMirror(options: MirrorOptions): Mirror {
     const page = await readPage(cursor, [...filters, ...more]);
     counts.bytes += page.bytes;
     if (page.isSimulated !== null) {
-      intake.refuseMixture(page.isSimulated);
+      intake.rejectMixture(page.isSimulated);
       hasWorked = true;
     }
     return page;
@@ -114,8 +114,8 @@ function createMirror(options: MirrorOptions): Mirror {
     canReadAhead: options.once === true,
     progress: () => progress,
     record: (change) => record({ progress: change }),
-    refuse: (problem) => {
-      throw refusalError(source.name, problem);
+    fail: (problem) => {
+      throw rejectionError(source.name, problem);
     },
   });
   const backfillPage = async (): Promise<void> => {
@@ -136,7 +136,7 @@ function createMirror(options: MirrorOptions): Mirror {
       const page = await requestPage(cursor);
       // The pages so far are stored; the next round begins at the top again.
       if (page.kind === 'expired') throw new SourceError('The cursor of a round expired');
-      if (page.kind === 'refused') throw refusalError(source.name, page.problem);
+      if (page.kind === 'rejected') throw rejectionError(source.name, page.problem);
       const { newest, oldest } = await intake.takeItems(page.items);
       top ??= newest;
       reportProgress();
@@ -258,9 +258,9 @@ function ledgerKey({ name }: Source, filters: RawParameters): string {
   return `${name}${query.size > 0 ? `?${query}` : ''}`;
 }
 
-function refusalError(name: string, problem: string): SourceError {
+function rejectionError(name: string, problem: string): SourceError {
   return new SourceError(
-    `${name} refuses the search: ${problem}`,
+    `${name} rejects the search: ${problem}`,
     'Check the URL (the part before /v2), its credentials, and the filters.',
   );
 }

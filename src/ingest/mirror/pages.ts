@@ -19,8 +19,8 @@ export type SourcePage = {
     }
   /** The cursor is no longer accepted. */
   | { readonly kind: 'expired' }
-  /** The search itself is refused. */
-  | { readonly kind: 'refused'; readonly problem: string }
+  /** The search itself is rejected. */
+  | { readonly kind: 'rejected'; readonly problem: string }
 );
 
 const pageSizes = [500, 100, 20, 5, 1];
@@ -74,7 +74,7 @@ export function createPageReader(source: Source): ReadPage {
   };
 }
 
-/** Statuses with which servers refuse a cursor that was theirs. */
+/** Statuses with which servers reject a cursor that they issued. */
 const expiredStatuses: ReadonlySet<number> = new Set([400, 404, 410, 422]);
 
 function pageOf(response: ApiResponse, cursor: string | null, parameters: RawParameters): SourcePage {
@@ -91,7 +91,7 @@ function pageOf(response: ApiResponse, cursor: string | null, parameters: RawPar
   // The hosted service answers 404 when nothing matches.
   if (status === 404 && parameters.length > 0 && response.body instanceof Object)
     return { ...unknown, kind: 'page', items: [], cursor: null, problem: null };
-  return { ...unknown, kind: 'refused', problem: `it answers ${status}, ${problemOf(response)}` };
+  return { ...unknown, kind: 'rejected', problem: `it answers ${status}, ${problemOf(response)}` };
 }
 
 function contentOf({ body }: ApiResponse, previous: string | null) {

@@ -72,7 +72,7 @@ describe('an import', () => {
       });
       expect(report.created).toBe(accepted.length);
       // What was derived is there now, and what was unknown has a known name beside it.
-      expect(report.remarks.incomplete).toBe(0);
+      expect(report.warnings.incomplete).toBe(0);
       expect(await exported(other)).toEqual(first);
       // Once more, nothing changes.
       const again = await importRecords({
