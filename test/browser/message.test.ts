@@ -175,9 +175,7 @@ describe.skipIf(!hasChromium)('the page of a message', () => {
 
   test('of one that is overdue says what it waits for', async () => {
     const { page } = await openMessage(late);
-    await page
-      .getByText('It waits for Ethereum Sepolia to finalize the block that contains it.')
-      .waitFor();
+    await page.getByText('It waits for Ethereum Sepolia to finalize the block that contains it.').waitFor();
     await page.getByText(/Overdue: 99 of 100 messages on this lane take less than/).waitFor();
   });
 

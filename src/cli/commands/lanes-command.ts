@@ -99,7 +99,7 @@ export async function writeObjects(objects: readonly object[], { out }: CliConte
 export function noLane({ sourceChainSelector, destChainSelector }: LaneEnds): string {
   return sourceChainSelector === undefined && destChainSelector === undefined
     ? 'There are no messages yet. Load some with `lanescan import`, or try `lanescan demo`.'
-    : 'No message of this lane is known here.';
+    : 'No message of this lane is indexed.';
 }
 
 // --- The table ---------------------------------------------------------------------------------------

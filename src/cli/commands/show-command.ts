@@ -74,7 +74,7 @@ export async function findRecord({ head, tail, isWhole }: ShortId, source: Recor
     const found = await source.findMessage(head);
     if (found !== undefined) return found;
     throw new OperatorError(
-      `No message 0x${head} is known here.`,
+      `Message 0x${head} not found.`,
       `If it is a transaction: lanescan search 0x${head}`,
     );
   }
@@ -83,10 +83,7 @@ export async function findRecord({ head, tail, isWhole }: ShortId, source: Recor
   const [record] = records;
   const shown = `0x${head}${tail === '' ? '' : `…${tail}`}`;
   if (record === undefined) {
-    throw new OperatorError(
-      `No message that begins with ${shown} is known here.`,
-      'List the newest with: lanescan search',
-    );
+    throw new OperatorError(`No message ID begins with ${shown}.`, 'List the newest with: lanescan search');
   }
   if (records.length === 1 && candidates.length < MAX_CANDIDATES) return record;
   throw new OperatorError(
