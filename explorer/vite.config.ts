@@ -6,7 +6,7 @@ import { defineConfig, type Plugin } from 'vite';
 const sources = path.resolve(import.meta.dirname, '../src');
 
 /** The folders of src/ that are pure and run in a browser; biome.json has the same list. */
-const browserFolders = ['base', 'domain', 'text'];
+const browserFolders = ['base', 'domain', 'text', 'client'];
 
 /** Stops the build when it would bundle code of the server. */
 const refuseServerCode: Plugin = {

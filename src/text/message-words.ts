@@ -2,7 +2,7 @@
 import type { FailureReason } from '../domain/failures/failure-reason.ts';
 import type { Status } from '../domain/lifecycle.ts';
 import { type Message, type NetworkInfo, requestedFinality } from '../domain/message.ts';
-import { grouped, printable } from './format.ts';
+import { counted, grouped, printable } from './format.ts';
 
 const MAX_NETWORK_NAME = 60;
 
@@ -28,6 +28,15 @@ export function laneWords(ends: Pick<Message, 'sourceNetworkInfo' | 'destNetwork
 
 export function isInFlight({ status }: Pick<Message, 'status'>): boolean {
   return status !== 'SUCCESS' && status !== 'FAILED';
+}
+
+/** The finality that the sender asked for. */
+export function finalityWords(message: Message): string {
+  const requested = requestedFinality(message);
+  if (requested === 'finalized') return 'the source chain’s own';
+  return requested === 'safe'
+    ? 'the safe head of the source chain'
+    : counted(requested, 'block confirmation');
 }
 
 /** What is wrong with a message, in whole sentences. */

@@ -144,7 +144,7 @@ describe.skipIf(!hasChromium)('an address on a page of the demo', () => {
     for (const link of dead) {
       await page.goto(`${server.url}${link.split(' ')[0]}`);
       await page
-        .getByText(/No message that is known here|It is known here as/)
+        .getByText(/No indexed message|It is a known contract/)
         .first()
         .waitFor();
     }

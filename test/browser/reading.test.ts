@@ -3,13 +3,11 @@ import { describe, expect, test } from 'vitest';
 import { forecast, stepsOf } from '../../explorer/src/message/outlook.ts';
 import { meaningsOf } from '../../src/domain/filters/search-text.ts';
 import { transferredAmount } from '../../src/domain/names/message-names.ts';
-import { printable, shortInteger } from '../../src/text/format.ts';
-import { abiValues, textOf } from '../../src/text/payload.ts';
+import { shortInteger } from '../../src/text/format.ts';
 import { evmAddress, fuji, hashOf, makeToken, sepolia, svmAddress, svmSignature } from '../fixtures.ts';
 
 const kinds = (text: string) => meaningsOf(text).map(({ kind }) => kind);
 const word = (digits: string) => digits.padStart(64, '0');
-const hexOf = (text: string) => Buffer.from(text).toString('hex');
 
 describe('the box takes', () => {
   test.each([
@@ -42,32 +40,6 @@ describe('the box takes', () => {
   });
 });
 
-describe('data is read as plain ABI', () => {
-  test.each([
-    ['a number', word('251c'), ['uint256 9500']],
-    ['an address', word(evmAddress(1).slice(2)), [expect.stringMatching(/^address 0x/)]],
-    ['a negative number', `${'f'.repeat(63)}e`, ['int256 -2']],
-    ['a hash', hashOf(1).slice(2), [`bytes32 ${hashOf(1)}`]],
-    ['a text', word('20') + word('5') + hexOf('hello').padEnd(64, '0'), ['string hello']],
-    ['bytes', word('20') + word('2') + 'fffe'.padEnd(64, '0'), ['bytes 0xfffe']],
-    [
-      'a number and a text',
-      word('7') + word('40') + word('2') + hexOf('hi').padEnd(64, '0'),
-      ['uint256 7', 'string hi'],
-    ],
-  ])('%s', (_name, digits, expected) => {
-    expect(abiValues(`0x${digits}`)?.map(({ type, text }) => `${type} ${text}`)).toEqual(expected);
-  });
-
-  test('where it is that, and as text where it is text', () => {
-    expect(abiValues('0x1234')).toBeNull();
-    expect(abiValues(`0x${hashOf(1).slice(2).repeat(100)}`)).toBeNull();
-    expect(textOf(`0x${hexOf('Grüße\n')}`)).toBe('Grüße\n');
-    expect(textOf('0xfffe')).toBeNull();
-    expect(textOf(`0x${hexOf('a\u0000b')}`)).toBeNull();
-  });
-});
-
 test('amounts have a point where their decimals are known, and are whole numbers where not', () => {
   const token = { ...makeToken(sepolia, fuji, 'LINK'), amount: '1500000000000000000' };
   const extraData = `0x${word('12')}`;
@@ -78,11 +50,6 @@ test('amounts have a point where their decimals are known, and are whole numbers
   expect(transferredAmount({ ...token, amount: '1', extraData }, undefined)?.short).toBe('< 0.000001');
   expect(transferredAmount({ ...token, extraData: null }, undefined)).toBeNull();
   expect(shortInteger('5527000')).toBe('5,527,000');
-});
-
-test('what could disguise a text is made visible', () => {
-  expect(printable('a\u202eb\u200bc\n')).toBe('a\\u{202e}b\\u{200b}c\\u{a}');
-  expect(printable('Grüße 你好 🙂')).toBe('Grüße 你好 🙂');
 });
 
 test('a forecast follows the lane’s percentiles', () => {

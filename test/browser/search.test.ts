@@ -121,9 +121,9 @@ describe.skipIf(!hasChromium)('the search', () => {
     tags: 'slow',
   }, async () => {
     const { page } = await browser.open(server, `/?sourceTokenAddress=${evmAddress('nobody')}`);
-    await page.getByText('No message that is known here transfers this token').waitFor();
+    await page.getByText('No indexed message transfers this token').waitFor();
     await page.goto(`${server.url}/?sender=${evmAddress('nobody')}`);
-    await page.getByText('No message that is known here was sent by this address').waitFor();
+    await page.getByText('No indexed message was sent by this address').waitFor();
     await page.goto(`${server.url}/?sender=${evmAddress('nobody')}&status=FAILED`);
     await page.getByText('none matches all of them').waitFor();
   });

@@ -92,11 +92,11 @@ test('audit says what it cannot check from there', async () => {
 describe('refusals', () => {
   test('an unknown message, and a shortened id', async () => {
     const unknown = await remote('show', '0'.repeat(64));
-    expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('is known here') });
+    expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('not found') });
     const short = await remote('show', failed.messageId.slice(0, 12));
     expect(short).toMatchObject({ code: 0, stdout: expect.stringContaining(failed.messageId) });
     const nobody = await remote('show', '0x123456');
-    expect(nobody).toMatchObject({ code: 1, stderr: expect.stringContaining('No message that begins with') });
+    expect(nobody).toMatchObject({ code: 1, stderr: expect.stringContaining('No message ID begins with') });
   });
 
   test('a cursor of another store', async () => {
@@ -147,14 +147,6 @@ test('the key comes from the environment, and no redirect takes it elsewhere', a
   expect((await lanescan(['search', '--url', `${target}/v2/`], { env })).code).toBe(0);
   expect((await lanescan(['search', '--url', target])).code).toBe(0);
   expect(keys).toEqual(['the-key', undefined]);
-});
-
-test('a busy server is asked again after the wait that it names', async () => {
-  const busy = await otherServer((seen) =>
-    seen < 3 ? { status: 429, headers: { 'Retry-After': '0' } } : { status: 200, body: '{"data":[]}' },
-  );
-  const { code, stderr } = await lanescan(['search', '--url', busy]);
-  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('There are no messages yet') });
 });
 
 test('what is not a Lanescan server is named as such', async () => {

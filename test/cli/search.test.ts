@@ -430,7 +430,7 @@ describe('show', () => {
     const { code, stdout, stderr } = await lanescan(['show', success.sendTransactionHash], inFew());
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toBe(
-      `lanescan: No message ${success.sendTransactionHash} is known here. ` +
+      `lanescan: Message ${success.sendTransactionHash} not found. ` +
         `If it is a transaction: lanescan search ${success.sendTransactionHash}\n`,
     );
   });

@@ -122,7 +122,7 @@ describe('lanescan lanes', () => {
   test('says so where there is no such lane', async () => {
     const { code, stdout, stderr } = await run('lanes', '--source', 'solana-devnet');
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
-    expect(stderr).toContain('No message of this lane is known here.');
+    expect(stderr).toContain('No message of this lane is indexed.');
   });
 });
 

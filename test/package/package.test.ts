@@ -89,9 +89,11 @@ test('has the built program and its papers, and nothing of the build or the test
       'README.md',
     ]),
   );
+  // Of TypeScript, only the declarations of `lanescan/client`.
   expect(
-    files.filter((name) => /tsbuildinfo|\.ts$|^(src|test|bench|explorer)\/|built-for/.test(name)),
+    files.filter((name) => /tsbuildinfo|(?<!\.d)\.ts$|^(src|test|bench|explorer)\/|built-for/.test(name)),
   ).toEqual([]);
+  expect(files).toContain('dist/client/client.d.ts');
 });
 
 test('brings no package that only builds or tests', () => {
@@ -141,8 +143,15 @@ describe.each([20, 22, 24])('on Node %i', (major) => {
       await delay(50);
     }
     const [, url] = /listens on (http:\/\/[\d.:]+)/.exec(demo.said.stderr) ?? [];
-    const page = (await (await fetch(`${url}/v2/messages?limit=2`)).json()) as { data: unknown[] };
-    expect(page.data).toHaveLength(2);
+    // With the client of the package, as another program uses it.
+    const script = `import { createClient } from 'lanescan/client';
+      const { data } = await createClient({ url: '${url}' }).search({ limit: 2 });
+      console.log(data.length);`;
+    const clientOutput = execFileSync(node, ['--input-type=module', '--eval', script], {
+      cwd: path.resolve(path.dirname(command), '../..'),
+      encoding: 'utf8',
+    });
+    expect(clientOutput).toBe('2\n');
     expect((await fetch(`${url}/`)).status).toBe(200);
     demo.child.kill('SIGTERM');
     expect((await demo.outcome).code, demo.said.stderr).toBe(0);

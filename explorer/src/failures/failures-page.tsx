@@ -1,6 +1,7 @@
 /** The page of failed messages: how many, since when, and why. */
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import type { Failures } from '../../../src/client/api-types.ts';
 import { grouped, percent } from '../../../src/text/format.ts';
 import { FailureReasons, FailureShareChart } from '../parts/failure-reasons.tsx';
 import { Figure, Figures, FiguresSkeleton, NeedActionFigure } from '../parts/figures.tsx';
@@ -9,7 +10,6 @@ import { FailureNotice } from '../parts/notices.tsx';
 import { useTitle } from '../parts/page-title.ts';
 import { Segments } from '../parts/segments.tsx';
 import { failuresQuery } from '../server/api-client.ts';
-import type { Failures } from '../server/api-types.ts';
 import { basePath } from '../server/base-path.ts';
 import { type FailureWindow, failureWindows } from './failure-window.ts';
 

@@ -1,8 +1,9 @@
 /** Histograms of a lane's messages: by send time and by delivery time. */
+
+import type { Delivery } from '../../../src/client/api-types.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import { clockTime, dayName, duration } from '../../../src/text/format.ts';
 import type { Bar } from '../parts/charts.tsx';
-import type { Delivery } from '../server/api-types.ts';
 
 const HOUR_MS = 3_600_000;
 /** Usual widths of a bar, in milliseconds. */

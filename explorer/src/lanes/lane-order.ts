@@ -1,5 +1,5 @@
 /** The sort orders of the lanes table; each sorts descending. */
-import type { Lane } from '../server/api-types.ts';
+import type { Lane } from '../../../src/client/api-types.ts';
 
 export const laneOrders = {
   messages: { name: 'Messages', value: ({ messages }: Lane) => messages },

@@ -2,6 +2,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import type { Completeness, Lane } from '../../../src/client/api-types.ts';
 import { findNetwork } from '../../../src/domain/networks/networks.ts';
 import { counted, dayName, duration, exactTime, grouped, percent } from '../../../src/text/format.ts';
 import { laneWords } from '../../../src/text/message-words.ts';
@@ -22,7 +23,6 @@ import {
   networksQuery,
   searchQuery,
 } from '../server/api-client.ts';
-import type { Completeness, Lane } from '../server/api-types.ts';
 import { serverNow } from '../server/clock.ts';
 import type { Filters } from '../server/search-view.ts';
 import { deliveryBars, timeBars } from './lane-charts.ts';

@@ -2,6 +2,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
 import type { CSSProperties } from 'react';
+import type { Lane } from '../../../src/client/api-types.ts';
 import type { NetworkInfo } from '../../../src/domain/message.ts';
 import { compact, counted, duration, grouped } from '../../../src/text/format.ts';
 import { laneWords, networkName } from '../../../src/text/message-words.ts';
@@ -10,7 +11,6 @@ import { FailureNotice, Notice, Skeleton } from '../parts/notices.tsx';
 import { useTitle } from '../parts/page-title.ts';
 import { Ago } from '../parts/time.tsx';
 import { lanesQuery } from '../server/api-client.ts';
-import type { Lane } from '../server/api-types.ts';
 import { type LaneOrder, laneOrders } from './lane-order.ts';
 
 export function LanesPage() {
@@ -57,7 +57,7 @@ function LaneMatrix({ lanes }: { readonly lanes: readonly Lane[] }) {
   return (
     <section className="panel" aria-labelledby="matrix-title">
       <header className="panel-head">
-        <h2 id="matrix-title">Who sends to whom</h2>
+        <h2 id="matrix-title">Messages by lane</h2>
         <p className="muted">Messages from the row’s network to the column’s</p>
       </header>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard. */}

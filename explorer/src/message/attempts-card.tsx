@@ -1,5 +1,6 @@
 /** Every execution of a message: what it came to, and for a failed one the decoded error. */
 
+import type { Attempt, FailureReason } from '../../../src/client/api-types.ts';
 import { speakerWords } from '../../../src/domain/failures/speakers.ts';
 import type { NetworkInfo } from '../../../src/domain/message.ts';
 import { blockTitle } from '../../../src/domain/networks/block-noun.ts';
@@ -9,7 +10,6 @@ import { ChainLink, SearchableHash } from '../parts/hash.tsx';
 import { ReasonText } from '../parts/reason-text.tsx';
 import { StatusBadge } from '../parts/status.tsx';
 import { ExactTime } from '../parts/time.tsx';
-import type { Attempt, FailureReason } from '../server/api-types.ts';
 import { Card, Copyable, Field, Fields } from './card.tsx';
 
 interface AttemptsCardProps {

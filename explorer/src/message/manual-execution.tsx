@@ -6,7 +6,7 @@ import type { Message } from '../../../src/domain/message.ts';
 import { networkName } from '../../../src/text/message-words.ts';
 import { CodeBlock } from '../parts/code-block.tsx';
 import { Segments } from '../parts/segments.tsx';
-import { getJson, readinessQuery } from '../server/api-client.ts';
+import { api, readinessQuery } from '../server/api-client.ts';
 import { serverUrl } from '../server/base-path.ts';
 
 const forms = { command: 'Command line', sdk: 'SDK' } as const;
@@ -24,7 +24,7 @@ export function ManualExecution({ message }: { readonly message: Message }) {
   const { data: readiness } = useQuery(readinessQuery);
   const inputs = useQuery({
     queryKey: ['execution-inputs', message.messageId],
-    queryFn: ({ signal }) => getJson<unknown>(`/v2/messages/${message.messageId}/execution-inputs`, signal),
+    queryFn: ({ signal }) => api.executionInputs(message.messageId, signal),
     // Nothing proves a simulated message.
     enabled: way === 'server' && readiness?.simulated === false,
   });

@@ -1,13 +1,8 @@
 /** All fields of a message, in cards: source, destination, tokens, fees, data and the record itself. */
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import {
-  type Message,
-  type NetworkInfo,
-  requestedFinality,
-  type TokenAmount,
-  type Verifiers,
-} from '../../../src/domain/message.ts';
+import type { Attempt, Lane, MessageHistory } from '../../../src/client/api-types.ts';
+import type { Message, NetworkInfo, TokenAmount, Verifiers } from '../../../src/domain/message.ts';
 import {
   contractRole,
   decimalsSources,
@@ -18,7 +13,7 @@ import {
 } from '../../../src/domain/names/message-names.ts';
 import { blockNoun, blockTitle } from '../../../src/domain/networks/block-noun.ts';
 import { counted, duration, exactTime, grouped, printable, shortHash } from '../../../src/text/format.ts';
-import { networkName } from '../../../src/text/message-words.ts';
+import { finalityWords, networkName } from '../../../src/text/message-words.ts';
 import { abiValues, byteLength, textOf } from '../../../src/text/payload.ts';
 import { AddressText } from '../parts/address-text.tsx';
 import { CopyButton } from '../parts/copy-button.tsx';
@@ -35,7 +30,6 @@ import { NetworkMark } from '../parts/network.tsx';
 import { Segments } from '../parts/segments.tsx';
 import { StatusBadge } from '../parts/status.tsx';
 import { ExactTime } from '../parts/time.tsx';
-import type { Attempt, Lane, MessageHistory } from '../server/api-types.ts';
 import { basePath } from '../server/base-path.ts';
 import { useNames } from '../server/names.ts';
 import { AttemptsCard } from './attempts-card.tsx';
@@ -86,12 +80,6 @@ function NetworkFields({ network }: { readonly network: NetworkInfo }) {
       </span>
     </Field>
   );
-}
-
-function finalityWords(message: Message): string {
-  const requested = requestedFinality(message);
-  if (requested === 'finalized') return 'the chain’s own';
-  return requested === 'safe' ? 'the safe head' : counted(requested, 'block confirmation');
 }
 
 function SourceCard({ message }: { readonly message: Message }) {
@@ -242,7 +230,7 @@ function TokensCard({ message }: { readonly message: Message }) {
       title={tokens.length > 1 ? 'Tokens' : 'Token'}
       about={tokens.length > 1 ? counted(tokens.length, 'transfer') : undefined}
     >
-      {tokens.length === 0 && <p className="muted">No token goes with this message.</p>}
+      {tokens.length === 0 && <p className="muted">This message transfers no token.</p>}
       {tokens.map((token, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the same token may come twice, and their order never changes.
         <TokenFields key={index} token={token} message={message} />
@@ -313,7 +301,7 @@ function TokenFields({ token, message }: { readonly token: TokenAmount; readonly
   );
 }
 
-/** What a token is called. It stands beside the address, never in its place: anybody can claim any symbol. */
+/** What a token is called. Shown beside the address, never instead of it: anybody can claim any symbol. */
 function TokenSymbol({ token }: { readonly token: NamedToken | undefined }) {
   if (!token?.symbol) return null;
   return (
@@ -589,7 +577,7 @@ function ChangesCard({ history: { changes, truncated } }: { readonly history: Me
             <StatusBadge status={status} />
             <span className="muted">
               {change}
-              {reorg && ', taken back by a reorganisation'} · position {position}
+              {reorg && ', removed by a reorganisation'} · position {position}
             </span>
           </li>
         ))}

@@ -1,7 +1,10 @@
 /** The page of a message: status, forecast and what to do, then all its fields. */
+
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams, useRouter, useRouterState } from '@tanstack/react-router';
 import { useEffect } from 'react';
+import type { Attempt, FailureReason, Lane } from '../../../src/client/api-types.ts';
+import { ResponseError } from '../../../src/client/client.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import { isMessageId, shortHash } from '../../../src/text/format.ts';
 import { isInFlight, laneWords, problemOf, statusWords } from '../../../src/text/message-words.ts';
@@ -26,10 +29,8 @@ import {
   lanesQuery,
   messageKey,
   messageQuery,
-  ResponseError,
   searchQuery,
 } from '../server/api-client.ts';
-import type { Attempt, FailureReason, Lane } from '../server/api-types.ts';
 import { useLiveChanges } from '../server/change-stream.ts';
 import { useTimed } from '../server/clock.ts';
 import { ManualExecution } from './manual-execution.tsx';
@@ -324,7 +325,7 @@ function MessageSkeleton() {
   );
 }
 
-/** Why the last attempt that stands failed. */
+/** Why the last attempt failed that no reorganisation removed. */
 function lastReason(attempts: readonly Attempt[]): FailureReason | undefined {
   return attempts.findLast(({ removedAt }) => removedAt === null)?.reason ?? undefined;
 }

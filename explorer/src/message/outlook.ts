@@ -1,8 +1,9 @@
 /** The steps of a message, and the forecast of its delivery. */
+
+import type { Delivery, Stage } from '../../../src/client/api-types.ts';
 import { type Status, statusRank, usesVerifiers } from '../../../src/domain/lifecycle.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import { duration } from '../../../src/text/format.ts';
-import type { Delivery, Stage } from '../server/api-types.ts';
 
 export interface Step {
   readonly status: Status;

@@ -1,6 +1,7 @@
 /** "Rescue with your wallet": whether an execution would work now, what would be called, and the button that sends it. */
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
+import type { Diagnosis, ManualExecution } from '../../../src/client/api-types.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import { grouped, printable } from '../../../src/text/format.ts';
 import { networkName } from '../../../src/text/message-words.ts';
@@ -8,7 +9,6 @@ import { AddressText } from '../parts/address-text.tsx';
 import { ChainLink, laneMessages, SearchableHash } from '../parts/hash.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { diagnosisQuery, manualExecutionQuery, readinessQuery } from '../server/api-client.ts';
-import type { Diagnosis, ManualExecution } from '../server/api-types.ts';
 import { Copyable, Field, Fields } from './card.tsx';
 import { gasOf } from './manual-execution.tsx';
 import { type SendableTransaction, type Sending, useSending } from './sending.ts';
@@ -115,7 +115,7 @@ function sendableTransaction(execution: ManualExecution | undefined): SendableTr
   return { ...execution.transaction, gas: execution.transaction.gas };
 }
 
-/** Otherwise the server is known to refuse. Where it gave no diagnosis, it is asked. */
+/** Otherwise the server would reject the request. Without a diagnosis, it is asked. */
 function canBeBuilt(diagnosis: Diagnosis | undefined): boolean {
   return diagnosis === undefined || ['succeeds', 'fails', 'untried'].includes(diagnosis.outcome);
 }

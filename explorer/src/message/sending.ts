@@ -1,7 +1,7 @@
 /** Sends a manual execution through a wallet, step by step, and follows it into a block. */
 import { useEffect, useSyncExternalStore } from 'react';
+import type { ManualExecution } from '../../../src/client/api-types.ts';
 import type { Message } from '../../../src/domain/message.ts';
-import type { ManualExecution } from '../server/api-types.ts';
 import {
   accountOf,
   chainOf,

@@ -1,10 +1,11 @@
 /** The timeline of a message: stages reached, with their times and durations, and stages to come. */
+
+import type { Stage } from '../../../src/client/api-types.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import { clockTime, dayName, duration, exactTime } from '../../../src/text/format.ts';
 import { statusWords } from '../../../src/text/message-words.ts';
 import { Skeleton } from '../parts/notices.tsx';
 import { StatusIcon, statusTones } from '../parts/status.tsx';
-import type { Stage } from '../server/api-types.ts';
 import { useTimed } from '../server/clock.ts';
 import { type Step, stepsOf } from './outlook.ts';
 

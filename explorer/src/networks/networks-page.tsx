@@ -1,6 +1,7 @@
 /** The networks page: how far each network is indexed, and what could not be read. */
 import { useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
+import type { Indexing, Network, NetworkList } from '../../../src/client/api-types.ts';
 import { blockNoun } from '../../../src/domain/networks/block-noun.ts';
 import { counted, duration, grouped, printable } from '../../../src/text/format.ts';
 import { networkName } from '../../../src/text/message-words.ts';
@@ -11,7 +12,6 @@ import { FailureNotice, Notice, Skeleton } from '../parts/notices.tsx';
 import { useTitle } from '../parts/page-title.ts';
 import { Ago } from '../parts/time.tsx';
 import { networksQuery } from '../server/api-client.ts';
-import type { Indexing, Network, NetworkList } from '../server/api-types.ts';
 
 export function NetworksPage() {
   useTitle('Networks');

@@ -2,6 +2,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
+import type { Stats, StatusCounts } from '../../../src/client/api-types.ts';
 import { statuses } from '../../../src/domain/lifecycle.ts';
 import { dayName, grouped, percent } from '../../../src/text/format.ts';
 import { type Bar, BarChart, ShareBar } from '../parts/charts.tsx';
@@ -13,7 +14,6 @@ import { useTitle } from '../parts/page-title.ts';
 import { Segments } from '../parts/segments.tsx';
 import { StatusBadge, statusTones } from '../parts/status.tsx';
 import { failuresQuery, statsQuery } from '../server/api-client.ts';
-import type { Stats, StatusCounts } from '../server/api-types.ts';
 
 const windows = { 7: '7 days', 30: '30 days', 90: '90 days' } as const;
 type Window = `${keyof typeof windows}`;

@@ -1,7 +1,7 @@
 /** Reasons of failed messages, the most frequent first: what happened, who can fix it, where, and the newest examples. */
 import { Link } from '@tanstack/react-router';
+import type { FailureGroup, Failures } from '../../../src/client/api-types.ts';
 import { counted, dayName, grouped, percent, printable, shortHash } from '../../../src/text/format.ts';
-import type { FailureGroup, Failures } from '../server/api-types.ts';
 import { AddressText } from './address-text.tsx';
 import { type Bar, BarChart } from './charts.tsx';
 import { Icon } from './icons.tsx';

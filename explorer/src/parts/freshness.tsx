@@ -6,11 +6,11 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import type { Indexing, Network, NetworkList } from '../../../src/client/api-types.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import { ageInWords, exactTime } from '../../../src/text/format.ts';
 import { networkName } from '../../../src/text/message-words.ts';
 import { freshnessQuery } from '../server/api-client.ts';
-import type { Indexing, Network, NetworkList } from '../server/api-types.ts';
 import { useTimed } from '../server/clock.ts';
 import { Icon } from './icons.tsx';
 

@@ -1,11 +1,11 @@
 /** One message in a list: the whole row is a link, with copy buttons on its hashes. */
 import { Link } from '@tanstack/react-router';
 import { memo } from 'react';
+import type { FailureReason } from '../../../src/client/api-types.ts';
 import type { Message, NetworkInfo } from '../../../src/domain/message.ts';
 import { type NamedToken, type Names, transferredAmount } from '../../../src/domain/names/message-names.ts';
 import { printable, shortHash, shortInteger } from '../../../src/text/format.ts';
 import { laneWords, statusWords } from '../../../src/text/message-words.ts';
-import type { FailureReason } from '../server/api-types.ts';
 import { useNames } from '../server/names.ts';
 import { CopyButton } from './copy-button.tsx';
 import { ShortHash } from './hash.tsx';

@@ -1,6 +1,6 @@
 /** Notices in place of rows or of a page, and placeholders while they load. */
 import type { ReactNode } from 'react';
-import { ResponseError, UnreachableError } from '../server/api-client.ts';
+import { ResponseError, TransportError } from '../../../src/client/client.ts';
 
 export function Notice({
   title,
@@ -21,7 +21,7 @@ export function Notice({
 
 /** Why a request failed, and what happens next. */
 export function FailureNotice({ error, onRetry }: { readonly error: Error; readonly onRetry: () => void }) {
-  if (error instanceof UnreachableError) {
+  if (error instanceof TransportError) {
     return (
       <Notice title="The server cannot be reached" tone="problem">
         <p>It may be restarting, or the network is down. It is tried again every few seconds.</p>

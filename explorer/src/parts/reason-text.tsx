@@ -1,8 +1,9 @@
 /** The sentence of a reason: amounts in units that people use, addresses as links. */
+
+import type { FailureReason } from '../../../src/client/api-types.ts';
 import type { NetworkInfo } from '../../../src/domain/message.ts';
 import { reasonInUnits, reasonToken } from '../../../src/domain/names/message-names.ts';
 import { printable } from '../../../src/text/format.ts';
-import type { FailureReason } from '../server/api-types.ts';
 import { useNames } from '../server/names.ts';
 import { AddressText } from './address-text.tsx';
 

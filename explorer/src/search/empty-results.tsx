@@ -1,6 +1,7 @@
 /** What a search without results shows: no messages at all, or none that match. */
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import type { LookupMatch } from '../../../src/client/api-types.ts';
 import { addressBytes } from '../../../src/domain/addresses.ts';
 import { networkBySelector } from '../../../src/domain/networks/networks.ts';
 import { printable } from '../../../src/text/format.ts';
@@ -8,14 +9,13 @@ import { CopyButton } from '../parts/copy-button.tsx';
 import { IndexedSoFar } from '../parts/indexed-so-far.tsx';
 import { Notice } from '../parts/notices.tsx';
 import { lookupQuery, tokensQuery } from '../server/api-client.ts';
-import type { LookupMatch } from '../server/api-types.ts';
 import { filtersOf, type SearchView } from '../server/search-view.ts';
 import { contractFilters, MatchRow } from './lookup-match.tsx';
 
 const waysToFill = [
-  ['Index from your own RPC endpoints, as lanescan.yaml names them', 'lanescan index'],
-  ['Follow another server that speaks this API', 'lanescan mirror https://other.example'],
-  ['Load records, one JSON a line', 'lanescan import records.ndjson.gz'],
+  ['Index chains through the RPC endpoints in lanescan.yaml', 'lanescan index'],
+  ['Mirror another server with the same API', 'lanescan mirror https://other.example'],
+  ['Import records, one JSON object per line', 'lanescan import records.ndjson.gz'],
   ['Try it with a simulated network', 'lanescan demo'],
 ] as const;
 
@@ -34,7 +34,7 @@ export function NothingYet() {
           </li>
         ))}
       </ul>
-      <p className="muted">New messages appear here by themselves.</p>
+      <p className="muted">New messages appear here automatically.</p>
     </Notice>
   );
 }
@@ -74,9 +74,9 @@ export function NothingFound({ view }: { readonly view: SearchView }) {
       ) : view.sourceTokenAddress !== undefined ? (
         <NoTransfers view={view} address={view.sourceTokenAddress} />
       ) : isOnly ? (
-        <p>No message that is known here has this. It shows up as soon as one does.</p>
+        <p>No indexed message matches. The first that does appears here.</p>
       ) : (
-        <p>Each filter may match some messages, but none matches all of them. Take one away, or:</p>
+        <p>Each filter may match some messages, but none matches all of them. Remove one, or:</p>
       )}
       <p>
         <Link to="/" search={{}} className="button">
@@ -95,7 +95,7 @@ function isAddress(text: string | undefined): boolean {
 function Contracts({ contracts }: { readonly contracts: readonly LookupMatch[] }) {
   return (
     <>
-      <p>No message has this address as its sender or receiver. It is known here as:</p>
+      <p>No message has this address as its sender or receiver. It is a known contract:</p>
       <ul className="matches">
         {contracts.map((match) => (
           <li key={JSON.stringify(match)}>
@@ -119,8 +119,8 @@ function NoAccount({ name }: { readonly name: string }) {
   return (
     <>
       <p>
-        No message that is known here {part}. It shows up as soon as one does. Accounts that only execute
-        messages, and contracts of verifiers and executors, are not searched.
+        No indexed message {part}. The first that does appears here. Accounts that only execute messages, and
+        contracts of verifiers and executors, are not searched.
       </p>
       <IndexedSoFar />
     </>
@@ -130,7 +130,7 @@ function NoAccount({ name }: { readonly name: string }) {
 /** A token that fees are paid in is known, and yet no message transfers it. */
 function NoTransfers({ view, address }: { readonly view: SearchView; readonly address: string }) {
   const { data } = useQuery(tokensQuery(address));
-  const token = data?.data.find(
+  const token = data?.find(
     ({ chainSelector }) =>
       view.sourceChainSelector === undefined || chainSelector === view.sourceChainSelector,
   );
@@ -138,7 +138,7 @@ function NoTransfers({ view, address }: { readonly view: SearchView; readonly ad
   return (
     <>
       <p>
-        No message that is known here transfers this token
+        No indexed message transfers this token
         {token?.symbol ? (
           <>
             , which calls itself <bdi className="symbol">{printable(token.symbol)}</bdi>

@@ -1,11 +1,11 @@
 /** What the server knows by a text: a row that says what it is, and the messages that it has to do with. */
 import type { ReactNode } from 'react';
+import type { LookupMatch } from '../../../src/client/api-types.ts';
 import type { NamedNetwork } from '../../../src/domain/filters/search-text.ts';
 import { networkBySelector } from '../../../src/domain/networks/networks.ts';
 import { printable, shortHash } from '../../../src/text/format.ts';
 import { Icon } from '../parts/icons.tsx';
 import { NetworkMark } from '../parts/network.tsx';
-import type { LookupMatch } from '../server/api-types.ts';
 import type { Filters } from '../server/search-view.ts';
 
 const foundWords: Readonly<Record<LookupMatch['kind'], string>> = {

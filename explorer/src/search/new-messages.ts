@@ -1,9 +1,9 @@
 /** Messages that arrived after the rows were read: counted, and shown when the user asks for them. */
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
+import type { LiveChange, MessagePage } from '../../../src/client/api-types.ts';
 import type { Message } from '../../../src/domain/message.ts';
-import { getJson, searchQuery, searchUrl } from '../server/api-client.ts';
-import type { LiveChange, MessagePage } from '../server/api-types.ts';
+import { api, searchQuery } from '../server/api-client.ts';
 import { type LiveState, useLiveChanges } from '../server/change-stream.ts';
 import { apiParameters, filtersOf, type SearchView } from '../server/search-view.ts';
 
@@ -56,7 +56,7 @@ export function useNewMessages(view: SearchView, page: MessagePage | undefined):
   };
   /** Finds messages that arrived between the read of the rows and the start of the stream. */
   const onBegin = async () => {
-    const now = await getJson<MessagePage>(searchUrl(view)).catch(() => undefined);
+    const now = await api.search(apiParameters(view)).catch(() => undefined);
     for (const message of now?.data ?? []) onChange({ change: 'created', status: message.status, message });
   };
   const state = useLiveChanges({

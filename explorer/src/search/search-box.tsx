@@ -2,6 +2,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
+import type { LookupMatch, Network } from '../../../src/client/api-types.ts';
 import {
   type Meaning,
   meaningsOf,
@@ -14,8 +15,7 @@ import { Icon } from '../parts/icons.tsx';
 import { isTyping } from '../parts/is-typing.ts';
 import { type Option, useOptionList } from '../parts/option-list.tsx';
 import { StatusBadge } from '../parts/status.tsx';
-import { getJson, lookupQuery, networksQuery } from '../server/api-client.ts';
-import type { Lookup, LookupMatch, Network, SearchResult } from '../server/api-types.ts';
+import { api, lookupQuery, networksQuery } from '../server/api-client.ts';
 import type { Filters } from '../server/search-view.ts';
 import { contractFilters, MatchRow, Named, Row } from './lookup-match.tsx';
 
@@ -209,9 +209,7 @@ async function destinationOf(meaning: Choice): Promise<Destination> {
         hit({ q: meaning.text }),
       ]);
       if (asParty ?? asAnything) return asParty ?? asAnything ?? { filters: {} };
-      const known = await getJson<Lookup>(`/v2/lookup?text=${encodeURIComponent(meaning.text)}`).catch(
-        () => undefined,
-      );
+      const known = await api.lookup(meaning.text).catch(() => undefined);
       const contract = known?.data.find(({ kind }) => kind !== 'label');
       return contract ? destinationOfMatch(contract) : { filters: { address: meaning.text } };
     }
@@ -238,8 +236,7 @@ function destinationOfMatch(match: LookupMatch): Promise<Destination> | Destinat
 
 /** The one message that matches, or filters where several do; undefined where none does or the request failed. */
 async function hit(filters: Filters): Promise<Destination | undefined> {
-  const parameters = new URLSearchParams({ ...filters, limit: '2', view: 'summary' });
-  const page = await getJson<SearchResult>(`/v2/messages?${parameters}`).catch(() => undefined);
+  const page = await api.search({ ...filters, limit: 2, view: 'summary' }).catch(() => undefined);
   const [first, second] = page?.data ?? [];
   if (!first) return undefined;
   return second ? { filters } : { messageId: first.messageId };

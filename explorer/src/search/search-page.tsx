@@ -1,7 +1,10 @@
 /** The search page: filters, rows, pagination, and the count of new messages. */
+
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useRouterState, useSearch } from '@tanstack/react-router';
 import { useEffect } from 'react';
+import type { FailureReason } from '../../../src/client/api-types.ts';
+import { ResponseError } from '../../../src/client/client.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import { counted } from '../../../src/text/format.ts';
 import { type Freshness, FreshnessBanner, useFreshness } from '../parts/freshness.tsx';
@@ -11,8 +14,7 @@ import { MessageRow, MessageRowSkeleton } from '../parts/message-row.tsx';
 import { FailureNotice, Notice } from '../parts/notices.tsx';
 import { useTitle } from '../parts/page-title.ts';
 import { Ago } from '../parts/time.tsx';
-import { ResponseError, reasonsQuery, searchQuery } from '../server/api-client.ts';
-import type { FailureReason } from '../server/api-types.ts';
+import { reasonsQuery, searchQuery } from '../server/api-client.ts';
 import { hasFilters, PAGE_SIZES, type SearchView, withFilters } from '../server/search-view.ts';
 import { NothingFound, NothingYet } from './empty-results.tsx';
 import { FilterBar } from './filter-bar.tsx';

@@ -1,83 +1,33 @@
 /**
- * The HTTP client of the /v2 API, and the queries of all pages.
+ * The queries of all pages.
  *
- * It distinguishes an error response from no response. While the server cannot be reached, a probe is sent every few
- * seconds; when the server is back, all queries are refetched.
+ * While the server cannot be reached, a probe is sent every few seconds; when it is back, all queries are refetched.
  */
 import { keepPreviousData, QueryClient, queryOptions } from '@tanstack/react-query';
 import { useSyncExternalStore } from 'react';
-import type { Message } from '../../../src/domain/message.ts';
-import type {
-  Attempts,
-  Diagnosis,
-  ErrorBody,
-  Failures,
-  LaneList,
-  Lookup,
-  ManualExecution,
-  MessageHistory,
-  MessagePage,
-  MessageReasons,
-  NetworkList,
-  Readiness,
-  Stats,
-  TokenList,
-} from './api-types.ts';
+import type { Message, MessagePage } from '../../../src/client/api-types.ts';
+import { createClient, ResponseError } from '../../../src/client/client.ts';
 import { basePath } from './base-path.ts';
 import { setClock } from './clock.ts';
 import { apiParameters, type SearchView, writeParameters } from './search-view.ts';
 
-/** An error response. */
-export class ResponseError extends Error {
-  readonly status: number;
-  readonly code: string;
-  /** The parameters that were wrong. */
-  readonly parameters: readonly string[];
-  readonly retryAfterMs: number | null;
-
-  constructor(status: number, body: ErrorResponseBody, retryAfter: string | null) {
-    super(body.message ?? `The server answered with status ${status}.`);
-    this.status = status;
-    this.code = body.error ?? 'UNKNOWN';
-    this.parameters = (body.details ?? []).map(({ parameter }) => parameter);
-    this.retryAfterMs = retryAfter === null ? null : Number(retryAfter) * 1_000;
-  }
-
-  /** Whether a retry can succeed: rate limit or overload. */
-  get isTemporary(): boolean {
-    return this.status === 429 || this.status === 503;
-  }
-}
-
-/** Any field may be missing: the response may come from a proxy. */
-type ErrorResponseBody = Partial<ErrorBody>;
-
-/** No response arrived. */
-export class UnreachableError extends Error {}
-
-export async function getJson<T>(path: string, signal?: AbortSignal): Promise<T> {
-  let response: Response;
-  try {
-    // After a change, a response from the browser's cache would be old. An unchanged response costs a 304.
-    response = await fetch(`${basePath}${path}`, {
-      headers: { Accept: 'application/json' },
-      cache: 'no-cache',
-      ...(signal && { signal }),
-    });
-  } catch (error) {
-    if (signal?.aborted) throw error;
-    noteUnreachable();
-    throw new UnreachableError('The server cannot be reached.');
-  }
-  setClock(response.headers.get('Date'));
-  if (response.ok) {
-    const body = (await response.json()) as T;
-    noteReachable();
-    return body;
-  }
-  const body = (await response.json().catch(() => ({}))) as ErrorResponseBody;
-  throw new ResponseError(response.status, body, response.headers.get('Retry-After'));
-}
+export const api = createClient({
+  url: basePath,
+  // Queries are retried below.
+  maxRetries: 0,
+  async fetch(url, init) {
+    try {
+      // After a change, a response from the browser's cache would be old. An unchanged response costs a 304.
+      const response = await fetch(url, { ...init, cache: 'no-cache', redirect: 'follow' });
+      setClock(response.headers.get('Date'));
+      if (response.ok) noteReachable();
+      return response;
+    } catch (error) {
+      if (!init.signal?.aborted) noteUnreachable();
+      throw error;
+    }
+  },
+});
 
 // ---- Reachability
 
@@ -105,7 +55,7 @@ function noteUnreachable(): void {
 
 /** Finds out whether the server can be reached, after a connection was lost for an unknown reason. */
 export function checkServer(): void {
-  getJson<Readiness>('/readyz').catch(noteUnreachable);
+  api.readiness().catch(noteUnreachable);
 }
 
 function noteReachable(): void {
@@ -157,7 +107,7 @@ export const searchUrl = (view: SearchView) => `/v2/messages${writeParameters(ap
 export const searchQuery = (view: SearchView) =>
   queryOptions({
     queryKey: ['messages', apiParameters(view)],
-    queryFn: ({ signal }) => getJson<MessagePage>(searchUrl(view), signal),
+    queryFn: ({ signal }) => api.search(apiParameters(view), signal),
     placeholderData: keepPreviousData,
     // Rows must not move under the pointer: new ones appear only when the user asks for them.
     staleTime: Number.POSITIVE_INFINITY,
@@ -169,7 +119,7 @@ export const messageKey = (messageId: string) => ['message', messageId.toLowerCa
 export const messageQuery = (messageId: string) =>
   queryOptions({
     queryKey: messageKey(messageId),
-    queryFn: ({ signal }) => getJson<Message>(`/v2/messages/${encodeURIComponent(messageId)}`, signal),
+    queryFn: ({ signal }) => api.message(messageId, signal),
     // Coming from a list, the page shows the list's record until its own arrives.
     placeholderData: () => listedMessage(messageId),
   });
@@ -187,8 +137,7 @@ export const historyKey = (messageId: string) => ['history', messageId.toLowerCa
 export const historyQuery = (messageId: string) =>
   queryOptions({
     queryKey: historyKey(messageId),
-    queryFn: ({ signal }) =>
-      getJson<MessageHistory>(`/v2/messages/${encodeURIComponent(messageId)}/history`, signal),
+    queryFn: ({ signal }) => api.history(messageId, signal),
   });
 
 export const attemptsKey = (messageId: string) => ['attempts', messageId.toLowerCase()] as const;
@@ -196,15 +145,14 @@ export const attemptsKey = (messageId: string) => ['attempts', messageId.toLower
 export const attemptsQuery = (messageId: string) =>
   queryOptions({
     queryKey: attemptsKey(messageId),
-    queryFn: ({ signal }) =>
-      getJson<Attempts>(`/v2/messages/${encodeURIComponent(messageId)}/attempts`, signal),
+    queryFn: ({ signal }) => api.attempts(messageId, signal),
   });
 
 /** Of a message as it is: a new attempt asks for a new diagnosis. */
 export const diagnosisQuery = ({ messageId, status, receiptTransactionHash }: Message) =>
   queryOptions({
     queryKey: ['diagnosis', messageId, status, receiptTransactionHash],
-    queryFn: ({ signal }) => getJson<Diagnosis>(`/v2/messages/${messageId}/diagnosis`, signal),
+    queryFn: ({ signal }) => api.diagnosis(messageId, signal),
     refetchOnWindowFocus: false,
   });
 
@@ -218,10 +166,7 @@ export const manualExecutionQuery = (
     queryKey: ['manual-execution', messageId, status, receiptTransactionHash, gasLimit],
     queryFn: async ({ signal }) => {
       if (isTyped) await typingRests(signal, COSTLY_TYPING_MS);
-      return getJson<ManualExecution>(
-        `/v2/messages/${messageId}/manual-execution${gasLimit === '' ? '' : `?gasLimit=${gasLimit}`}`,
-        signal,
-      );
+      return api.manualExecution(messageId, gasLimit === '' ? undefined : gasLimit, signal);
     },
     refetchOnWindowFocus: false,
   });
@@ -235,28 +180,28 @@ export interface LaneSelectors {
 export const lanesQuery = (lane?: LaneSelectors) =>
   queryOptions({
     queryKey: ['lanes', lane ?? 'all'],
-    queryFn: ({ signal }) => getJson<LaneList>(`/v2/lanes${writeParameters({ ...lane })}`, signal),
+    queryFn: ({ signal }) => api.lanes({ ...lane }, signal),
     refetchInterval: 30_000,
   });
 
 export const networksQuery = (onlyActive: boolean) =>
   queryOptions({
     queryKey: ['networks', onlyActive],
-    queryFn: ({ signal }) => getJson<NetworkList>(`/v2/networks${onlyActive ? '?active=true' : ''}`, signal),
+    queryFn: ({ signal }) => api.networks(onlyActive ? { active: true } : {}, signal),
     refetchInterval: 30_000,
   });
 
 /** Health of indexers and mirrors. Polled often: no change event reports that one has stopped. */
 export const freshnessQuery = queryOptions({
   queryKey: ['networks', 'freshness'],
-  queryFn: ({ signal }) => getJson<NetworkList>('/v2/networks?indexed=true', signal),
+  queryFn: ({ signal }) => api.networks({ indexed: true }, signal),
   refetchInterval: 10_000,
 });
 
 export const statsQuery = (windowDays: number) =>
   queryOptions({
     queryKey: ['stats', windowDays],
-    queryFn: ({ signal }) => getJson<Stats>(`/v2/stats?windowDays=${windowDays}`, signal),
+    queryFn: ({ signal }) => api.stats({ windowDays }, signal),
     refetchInterval: 30_000,
     placeholderData: keepPreviousData,
   });
@@ -265,30 +210,19 @@ export const statsQuery = (windowDays: number) =>
 export const failuresQuery = (windowDays: number, lane?: LaneSelectors) =>
   queryOptions({
     queryKey: ['failures', windowDays, lane ?? 'all'],
-    queryFn: ({ signal }) =>
-      getJson<Failures>(
-        `/v2/stats/failures${writeParameters({ ...lane, windowDays: String(windowDays) })}`,
-        signal,
-      ),
+    queryFn: ({ signal }) => api.failures({ ...lane, windowDays }, signal),
     refetchInterval: 30_000,
     // Another window may stand in until the answer comes; another lane may not.
     ...(lane === undefined && { placeholderData: keepPreviousData }),
   });
-
-/** The most message ids in one request. */
-const REASONS_AT_ONCE = 100;
 
 /** Why messages failed, by their ids. */
 export const reasonsQuery = (messageIds: readonly string[]) =>
   queryOptions({
     queryKey: ['reasons', messageIds],
     queryFn: async ({ signal }) => {
-      const pages: MessageReasons[] = [];
-      for (let at = 0; at < messageIds.length; at += REASONS_AT_ONCE) {
-        const ids = messageIds.slice(at, at + REASONS_AT_ONCE).join(',');
-        pages.push(await getJson<MessageReasons>(`/v2/messages/reasons?messageId=${ids}`, signal));
-      }
-      return new Map(pages.flatMap(({ data }) => data.map(({ messageId, reason }) => [messageId, reason])));
+      const reasons = await api.reasons(messageIds, signal);
+      return new Map(reasons.map(({ messageId, reason }) => [messageId, reason]));
     },
     enabled: messageIds.length > 0,
     placeholderData: keepPreviousData,
@@ -298,7 +232,7 @@ export const reasonsQuery = (messageIds: readonly string[]) =>
 export const tokensQuery = (address: string) =>
   queryOptions({
     queryKey: ['tokens', address],
-    queryFn: ({ signal }) => getJson<TokenList>(`/v2/tokens?address=${encodeURIComponent(address)}`, signal),
+    queryFn: ({ signal }) => api.tokens([address], signal),
   });
 
 /** Debounces what depends on typed text: the query is aborted where typing goes on. */
@@ -313,7 +247,7 @@ export const lookupQuery = (text: string) =>
     queryKey: ['lookup', text],
     queryFn: async ({ signal }) => {
       await typingRests(signal, TYPING_MS);
-      return getJson<Lookup>(`/v2/lookup?text=${encodeURIComponent(text)}`, signal);
+      return api.lookup(text, signal);
     },
     enabled: text !== '',
     staleTime: 60_000,
@@ -322,6 +256,6 @@ export const lookupQuery = (text: string) =>
 
 export const readinessQuery = queryOptions({
   queryKey: ['readiness'],
-  queryFn: ({ signal }) => getJson<Readiness>('/readyz', signal),
+  queryFn: ({ signal }) => api.readiness({}, signal),
   staleTime: Number.POSITIVE_INFINITY,
 });

@@ -1,10 +1,10 @@
 /** The client of the change stream (server-sent events): open while the page is visible, then resumed without a gap. */
 import { useEffect, useRef, useState } from 'react';
+import type { LiveChange } from '../../../src/client/api-types.ts';
 import { checkServer, onServerBack } from './api-client.ts';
-import type { LiveChange } from './api-types.ts';
 import { basePath } from './base-path.ts';
 
-/** Pause before a new attempt after the server refused a stream (too many streams, or a restart). */
+/** Pause before a new attempt after the server rejected a stream (too many streams, or a restart). */
 const REOPEN_AFTER_MS = 5_000;
 
 export type LiveState = 'connecting' | 'live' | 'off';
@@ -59,9 +59,9 @@ export function useLiveChanges({ parameters, onChange, onBegin }: Following): Li
       source.addEventListener('error', () => {
         setState('connecting');
         checkServer();
-        // The browser reconnects after a broken connection, but not after a refused one.
+        // The browser reconnects after a broken connection, but not after a rejected one.
         if (source?.readyState !== EventSource.CLOSED) return;
-        // The server refuses a position of another database: the demo creates a new one at each start.
+        // The server rejects a position of another database: the demo creates a new one at each start.
         if (!isReady) position = undefined;
         shut();
         reopening = setTimeout(open, REOPEN_AFTER_MS);

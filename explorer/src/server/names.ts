@@ -14,11 +14,8 @@ import {
   type Names,
 } from '../../../src/domain/names/message-names.ts';
 import type { ExplorerUrls } from '../../../src/domain/networks/explorer-links.ts';
-import { getJson } from './api-client.ts';
-import type { LabelList, NetworkList, TokenList } from './api-types.ts';
+import { api } from './api-client.ts';
 
-/** As the API takes them. */
-const ADDRESSES_AT_ONCE = 100;
 /** Components that are rendered together ask together. */
 const COLLECT_MS = 15;
 const MAX_TOKENS = 5_000;
@@ -39,7 +36,7 @@ function publish(): void {
 function request(addresses: readonly string[]): void {
   if (!areLabelsRequested) {
     areLabelsRequested = true;
-    void getJson<LabelList>('/v2/labels').then(
+    void api.labels().then(
       ({ data }) => {
         labels = data;
         if (data.length > 0) publish();
@@ -63,20 +60,17 @@ function request(addresses: readonly string[]): void {
 }
 
 function flush(): void {
-  const all = waiting;
+  const addresses = waiting;
   waiting = [];
-  for (let start = 0; start < all.length; start += ADDRESSES_AT_ONCE) {
-    const part = all.slice(start, start + ADDRESSES_AT_ONCE);
-    void getJson<TokenList>(`/v2/tokens?address=${part.map(encodeURIComponent).join(',')}`).then(
-      ({ data }) => {
-        for (const token of data) tokens.set(`${token.chainSelector}:${token.address}`, token);
-        if (data.length > 0) publish();
-      },
-      () => {
-        for (const address of part) requested.delete(address);
-      },
-    );
-  }
+  void api.tokens(addresses).then(
+    (found) => {
+      for (const token of found) tokens.set(`${token.chainSelector}:${token.address}`, token);
+      if (found.length > 0) publish();
+    },
+    () => {
+      for (const address of addresses) requested.delete(address);
+    },
+  );
 }
 
 function subscribe(listener: () => void): () => void {
@@ -94,7 +88,7 @@ export function useNames(tokenAddresses: readonly string[] = []): Names {
 const linksQuery = queryOptions({
   queryKey: ['block-explorers'],
   queryFn: async ({ signal }) => {
-    const { data } = await getJson<NetworkList>('/v2/networks?active=true', signal);
+    const { data } = await api.networks({ active: true }, signal);
     return new Map(data.map(({ chainSelector, explorerUrls }) => [chainSelector, explorerUrls]));
   },
   staleTime: Number.POSITIVE_INFINITY,

@@ -43,7 +43,7 @@ export function withFilters(
   return viewOf({ ...view, ...changes });
 }
 
-/** A cursor contains its filters, and the API refuses both together. */
+/** A cursor contains its filters, and the API rejects both together. */
 export function apiParameters(view: SearchView): Record<string, string> {
   const limit = view.limit ?? DEFAULT_PAGE_SIZE;
   return view.cursor === undefined ? { ...filtersOf(view), limit } : { cursor: view.cursor, limit };

@@ -1,20 +1,13 @@
 import type { Command } from 'commander';
 import type { MissingNumbers } from '../../domain/missing-numbers.ts';
 import type { LaneEnds } from '../../store/query/lanes.ts';
-import { printable } from '../../text/format.ts';
+import { grouped, printable } from '../../text/format.ts';
+import { laneWords } from '../../text/message-words.ts';
 import { type CliContext, configOf } from '../context.ts';
-import { writeOut } from '../output/output.ts';
+import { writeNote, writeOut } from '../output/output.ts';
 import { createPaint, type Paint } from '../output/terminal-text.ts';
 import { auditOnramps, type OnrampAudit } from './lane-audit.ts';
-import {
-  addLaneOptions,
-  type LaneFlags,
-  laneName,
-  noLane,
-  parseLaneFlags,
-  writeObjects,
-  writeRemark,
-} from './lanes-command.ts';
+import { addLaneOptions, type LaneFlags, noLane, parseLaneFlags, writeObjects } from './lanes-command.ts';
 import { withRecordOptions, withRecords } from './records.ts';
 
 const GAPS_STATUS = 1;
@@ -54,14 +47,15 @@ Examples:
       const ends = parseLaneFlags(flags, command);
       await withRecords(flags, config, context, async (records) => {
         const namedRanges = flags.json ? NAMED_RANGES : SHOWN_RANGES;
-        const { lanes, counted, losses, remarks } = await records.auditMaterial(ends, namedRanges);
+        const { lanes, counted, losses, warnings } = await records.auditMaterial(ends, namedRanges);
         const audits = auditOnramps(lanes, counted);
         if (flags.json) await writeObjects(audits.map(auditObject), context);
         else await showAudits(audits, context);
         const { summary, status } = summarise(audits, losses.length, ends);
         if (status !== 0) context.exitCode = status;
-        await writeRemark(summary, flags, context);
-        for (const remark of [...losses, ...remarks]) await writeRemark(remark, flags, context);
+        await writeNote(summary, flags.json === true, context);
+        for (const warning of [...losses, ...warnings])
+          await writeNote(warning, flags.json === true, context);
       });
     });
 }
@@ -86,7 +80,7 @@ async function showAudits(audits: readonly OnrampAudit[], { out, environment }: 
   const paint = createPaint(out, environment);
   let shown = '';
   for (const audit of audits) {
-    const title = laneName(audit.networks);
+    const title = laneWords(audit.networks);
     const heading = title === shown ? '' : `${paint(title, 'bold')}\n`;
     shown = title;
     await writeOut(out, `${heading}  ${onrampLine(audit, paint)}\n`);
@@ -98,15 +92,13 @@ function onrampLine(audit: OnrampAudit, paint: Paint): string {
   const version = statistics?.version ?? null;
   const name = `${printable(onramp)}${version === null ? '' : ` (${printable(version)})`}`;
   const finding = missing ? paint(gapsOf(missing, audit), 'red') : paint('none missing', 'green');
-  const remarks = [
-    ...(counted === null ? [] : [`the on-ramp counts ${formatted(counted)}`]),
-    ...(audit.isUnknownBefore ? [`unknown before ${formatted(first)}, where indexing starts`] : []),
-    ...(countedCommits === null || missingCommits
-      ? []
-      : [`no commit missing of ${formatted(countedCommits)}`]),
+  const details = [
+    ...(counted === null ? [] : [`the on-ramp counts ${grouped(counted)}`]),
+    ...(audit.isUnknownBefore ? [`unknown before ${grouped(first)}, where indexing starts`] : []),
+    ...(countedCommits === null || missingCommits ? [] : [`no commit missing of ${grouped(countedCommits)}`]),
   ];
   const commits = missingCommits ? paint(`; commits ${gapsOf(missingCommits, audit)}`, 'red') : '';
-  return `${name}  ${rangeText(first, last)}: ${finding}${commits}${remarks.length === 0 ? '' : ` (${remarks.join(', ')})`}`;
+  return `${name}  ${rangeText(first, last)}: ${finding}${commits}${details.length === 0 ? '' : ` (${details.join(', ')})`}`;
 }
 
 function gapsOf({ count, ranges }: MissingNumbers, { statistics, counted }: OnrampAudit): string {
@@ -117,17 +109,13 @@ function gapsOf({ count, ranges }: MissingNumbers, { statistics, counted }: Onra
   const all =
     counted === null ? (statistics?.completeness.missingRangeCount ?? ranges.length) : ranges.length;
   const unnamed = all - Math.min(ranges.length, SHOWN_RANGES);
-  const more = unnamed > 0 ? ` and ${formatted(unnamed)} more ranges, which --json lists` : '';
-  return `${formatted(count)} missing: ${named}${more}`;
+  const more = unnamed > 0 ? ` and ${grouped(unnamed)} more ranges, which --json lists` : '';
+  return `${grouped(count)} missing: ${named}${more}`;
 }
 
 /** @example rangeText('1', '18204') // '1…18,204' */
 function rangeText(from: string, to: string): string {
-  return from === to ? formatted(from) : `${formatted(from)}…${formatted(to)}`;
-}
-
-function formatted(number: string | number | bigint): string {
-  return BigInt(number).toLocaleString('en');
+  return from === to ? grouped(from) : `${grouped(from)}…${grouped(to)}`;
 }
 
 /** Where there is no on-ramp, nothing was checked: that is neither complete nor incomplete. */
@@ -144,14 +132,14 @@ function summarise(
   const missing = incomplete.reduce((sum, audit) => sum + (audit.missing?.count ?? 0n), 0n);
   const commits = incomplete.reduce((sum, audit) => sum + (audit.missingCommits?.count ?? 0n), 0n);
   if (incomplete.length === 0 && losses === 0) {
-    const onramps = audits.length === 1 ? 'this on-ramp' : `any of ${formatted(audits.length)} on-ramps`;
+    const onramps = audits.length === 1 ? 'this on-ramp' : `any of ${grouped(audits.length)} on-ramps`;
     return { summary: `Complete: nothing is missing on ${onramps}.`, status: 0 };
   }
   if (incomplete.length === 0) {
     return { summary: 'NOT complete: the chain contradicts what was read.', status: GAPS_STATUS };
   }
   const summary =
-    `NOT complete: ${formatted(missing)} missing on ${formatted(incomplete.length)} of ${formatted(audits.length)} ` +
-    `${audits.length === 1 ? 'on-ramp' : 'on-ramps'}${commits > 0n ? `, and the commits of ${formatted(commits)} messages` : ''}.`;
+    `NOT complete: ${grouped(missing)} missing on ${grouped(incomplete.length)} of ${grouped(audits.length)} ` +
+    `${audits.length === 1 ? 'on-ramp' : 'on-ramps'}${commits > 0n ? `, and the commits of ${grouped(commits)} messages` : ''}.`;
   return { summary, status: GAPS_STATUS };
 }

@@ -25,7 +25,7 @@ export function addDemo(program: Command, context: CliContext): void {
     .addHelpText(
       'after',
       `
-The demo has its own store (./data/demo), generates its history at each start, and refuses a store with real records.
+The demo has its own store (./data/demo), generates its history at each start, and rejects a store with real records.
 Every response has the header X-Lanescan-Simulated: true.
 
 Examples:

@@ -15,7 +15,8 @@ import { type CliContext, configOf } from '../context.ts';
 import { OutputClosedError, writeOut } from '../output/output.ts';
 import { createProgress } from '../output/progress-bar.ts';
 import { addFilterOptions, asUsage, type ParameterFlags, rawParameters } from './filter-flags.ts';
-import { type RecordFlags, type Records, withRecordOptions, withRecords } from './records.ts';
+import { type RecordFlags, withRecordOptions, withRecords } from './records.ts';
+import type { Records } from './records-interface.ts';
 
 const INTERRUPTED_STATUS = 130;
 

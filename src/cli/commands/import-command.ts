@@ -152,7 +152,7 @@ function summary(name: string, report: ImportReport, rejectsFile: string): strin
     `${name}: ${count(report.created)} new, ${count(report.updated)} updated, ` +
     `${count(report.unchanged)} unchanged, ${count(report.rejected)} rejected\n`;
   if (report.rejected > 0) text += `  rejected lines with their reasons: ${rejectsFile}\n`;
-  const { kept, ignored, unknown, incomplete } = report.remarks;
+  const { kept, ignored, unknown, incomplete } = report.warnings;
   const listed = (words: string, found: ReadonlyMap<string, number>) => {
     for (const [name, times] of found)
       text += `  ${words}: ${clipped(printable(name), 80)} (${count(times)} times)\n`;

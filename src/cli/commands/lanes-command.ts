@@ -2,12 +2,19 @@ import type { Command } from 'commander';
 import { DEFAULT_WINDOW_DAYS, MAX_WINDOW_DAYS } from '../../api/routes/lanes-route.ts';
 import { selector, wholeNumber } from '../../domain/filters/parameter-values.ts';
 import { parseParameters } from '../../domain/filters/search-parameters.ts';
-import type { LaneEnds, LaneIdentity, LaneStatistics } from '../../store/query/lanes.ts';
-import { age, counted, duration, printable, printableJson } from '../../text/format.ts';
-import { networkName } from '../../text/message-words.ts';
+import type { LaneEnds, LaneStatistics } from '../../store/query/lanes.ts';
+import { age, counted, duration, grouped, printable, printableJson } from '../../text/format.ts';
+import { laneWords, networkName } from '../../text/message-words.ts';
 import { type CliContext, configOf } from '../context.ts';
-import { writeOut } from '../output/output.ts';
-import { type Colour, cellsOf, clipped, createPaint, fitted, type Paint } from '../output/terminal-text.ts';
+import { writeNote, writeOut } from '../output/output.ts';
+import {
+  type Colour,
+  cellsOf,
+  clippedLane,
+  createPaint,
+  fitted,
+  type Paint,
+} from '../output/terminal-text.ts';
 import { addFilterOptions, asUsage, collecting, type ParameterFlags, rawParameters } from './filter-flags.ts';
 import { type RecordFlags, withRecordOptions, withRecords } from './records.ts';
 
@@ -54,11 +61,11 @@ Examples:
           }));
           await writeObjects(objects, context);
         } else if (lanes.length > 0) await writeOut(context.out, laneTable(lanes, context));
-        await writeRemark(
+        await writeNote(
           lanes.length === 0
             ? noLane(ends)
             : `${counted(lanes.length, 'lane')}${total > lanes.length ? ` of ${total}, the busiest` : ''}`,
-          flags,
+          flags.json === true,
           context,
         );
       });
@@ -90,28 +97,10 @@ export async function writeObjects(objects: readonly object[], { out }: CliConte
   }
 }
 
-/** On a terminal below the output; otherwise on standard error, so that a pipe gets only data. */
-export async function writeRemark(
-  text: string,
-  { json }: LaneFlags,
-  { out, err, environment }: CliContext,
-): Promise<void> {
-  const isBelow = out.isTTY === true && !json;
-  const stream = isBelow ? out : err;
-  await writeOut(stream, `${isBelow ? '\n' : ''}${createPaint(stream, environment)(text, 'dim')}\n`);
-}
-
 export function noLane({ sourceChainSelector, destChainSelector }: LaneEnds): string {
   return sourceChainSelector === undefined && destChainSelector === undefined
     ? 'There are no messages yet. Load some with `lanescan import`, or try `lanescan demo`.'
-    : 'No message of this lane is known here.';
-}
-
-export function laneName({
-  sourceNetworkInfo,
-  destNetworkInfo,
-}: Omit<LaneIdentity, 'routerAddress'>): string {
-  return `${networkName(sourceNetworkInfo)} → ${networkName(destNetworkInfo)}`;
+    : 'No message of this lane is indexed.';
 }
 
 // --- The table ---------------------------------------------------------------------------------------
@@ -130,7 +119,7 @@ interface Column {
 }
 
 const number = (value: number | bigint | null) =>
-  value === null || Number(value) === 0 ? '–' : value.toLocaleString('en');
+  value === null || Number(value) === 0 ? '–' : grouped(value);
 const time = (value: number | null) => (value === null ? '–' : duration(value));
 const missing = ({ onramps }: LaneStatistics) =>
   onramps.reduce((sum, { completeness }) => sum + BigInt(completeness.missing), 0n);
@@ -139,7 +128,7 @@ const warning = (isBad: boolean, colour: Colour = 'yellow'): readonly Colour[] =
 
 function columnsOf(now: number): readonly Column[] {
   return [
-    { title: 'LANE', cell: laneName, leaveOut: 0 },
+    { title: 'LANE', cell: laneWords, leaveOut: 0 },
     { title: 'VERSION', cell: ({ version }) => printable(version ?? '–'), leaveOut: 8 },
     { title: 'MESSAGES', cell: ({ messages }) => number(messages), align: 'right', leaveOut: 0 },
     { title: 'IN FLIGHT', cell: ({ inFlight }) => number(inFlight), align: 'right', leaveOut: 4 },
@@ -211,7 +200,7 @@ function laneTable(lanes: readonly LaneStatistics[], { out, environment, now }: 
     ),
     ...lanes.map((lane) =>
       line(
-        (column) => (column.title === 'LANE' ? clippedLane(lane, room) : column.cell(lane)),
+        (column) => (column.title === 'LANE' ? laneCell(lane, room) : column.cell(lane)),
         (column) => column.colours?.(lane) ?? [],
       ),
     ),
@@ -224,13 +213,6 @@ function painted(cell: string, paint: Paint, colours: readonly Colour[]): string
   return colours.length === 0 || cell.trim() === '–' ? cell : paint(cell, ...colours);
 }
 
-/** Shortens both network names where they do not fit. */
-function clippedLane(lane: LaneStatistics, width: number): string {
-  const whole = laneName(lane);
-  if (cellsOf(whole) <= width) return whole;
-  const [source = '', dest = ''] = [networkName(lane.sourceNetworkInfo), networkName(lane.destNetworkInfo)];
-  const room = width - 3;
-  const half = Math.floor(room / 2);
-  const shown = clipped(source, Math.max(half, room - cellsOf(dest)));
-  return `${shown} → ${clipped(dest, room - cellsOf(shown))}`;
+function laneCell({ sourceNetworkInfo, destNetworkInfo }: LaneStatistics, width: number): string {
+  return clippedLane(networkName(sourceNetworkInfo), networkName(destNetworkInfo), width);
 }

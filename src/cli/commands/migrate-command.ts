@@ -33,7 +33,7 @@ export function addMigrate(program: Command, context: CliContext): void {
       'after',
       `
 serve, index, import, mirror and demo migrate when they start, unless autoMigrate is false. Other commands never do.
-Older programs may be running: the migration waits for their transactions, and afterwards their writes are refused.
+Older programs may be running: the migration waits for their transactions, and afterwards their writes are rejected.
 
 Examples:
   $ lanescan migrate

@@ -7,18 +7,12 @@ import { findNetwork } from '../../domain/networks/networks.ts';
 import { printableJson } from '../../text/format.ts';
 import { type CliContext, configOf } from '../context.ts';
 import { createMessageTable, tableFooter } from '../output/message-table.ts';
-import { writeOut } from '../output/output.ts';
+import { writeNote, writeOut } from '../output/output.ts';
 import { contractHint, parametersOfLookUp, parametersOfText } from '../output/search-text.ts';
 import { createPaint } from '../output/terminal-text.ts';
 import { addFilterOptions, asUsage, collecting, type ParameterFlags, rawParameters } from './filter-flags.ts';
-import {
-  demoFolder,
-  type RecordFlags,
-  type RecordPage,
-  type Records,
-  withRecordOptions,
-  withRecords,
-} from './records.ts';
+import { demoFolder, type RecordFlags, withRecordOptions, withRecords } from './records.ts';
+import type { RecordPage, Records } from './records-interface.ts';
 
 type SearchFlags = RecordFlags &
   ParameterFlags<FilterName | 'limit' | 'cursor'> & { readonly json?: boolean; readonly all?: boolean };
@@ -79,7 +73,7 @@ Examples:
           shown === 0
             ? `${nothingFound(flags, first, isFiltered, demo)}${hint}`
             : footer(shown, cursor, flags);
-        await showFooter(footerText, flags, context);
+        await writeNote(footerText, flags.json === true, context);
       });
     });
 }
@@ -172,17 +166,6 @@ function nothingFound(
       ? 'No message matches.'
       : 'No message matches all of these filters. Leave one out to see more.';
   return `${nothing}${unknown.join('')}`;
-}
-
-/** On a terminal below the table; otherwise on standard error, so that a pipe gets only messages. */
-async function showFooter(
-  text: string,
-  flags: SearchFlags,
-  { out, err, environment }: CliContext,
-): Promise<void> {
-  const isBelow = out.isTTY && !flags.json;
-  const stream = isBelow ? out : err;
-  await writeOut(stream, `${isBelow ? '\n' : ''}${createPaint(stream, environment)(text, 'dim')}\n`);
 }
 
 function shellQuoted(text: string): string {

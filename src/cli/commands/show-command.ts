@@ -8,7 +8,8 @@ import { type CliContext, configOf } from '../context.ts';
 import { describeMessage } from '../output/message-description.ts';
 import { writeOut } from '../output/output.ts';
 import { clipped, createPaint } from '../output/terminal-text.ts';
-import { type RecordFlags, type Records, withRecordOptions, withRecords } from './records.ts';
+import { type RecordFlags, withRecordOptions, withRecords } from './records.ts';
+import type { Records } from './records-interface.ts';
 
 const MIN_PREFIX = 6;
 /** Ids are hashes: this many with the same six digits mean that the prefix is too short. */
@@ -73,7 +74,7 @@ export async function findRecord({ head, tail, isWhole }: ShortId, source: Recor
     const found = await source.findMessage(head);
     if (found !== undefined) return found;
     throw new OperatorError(
-      `No message 0x${head} is known here.`,
+      `Message 0x${head} not found.`,
       `If it is a transaction: lanescan search 0x${head}`,
     );
   }
@@ -82,10 +83,7 @@ export async function findRecord({ head, tail, isWhole }: ShortId, source: Recor
   const [record] = records;
   const shown = `0x${head}${tail === '' ? '' : `…${tail}`}`;
   if (record === undefined) {
-    throw new OperatorError(
-      `No message that begins with ${shown} is known here.`,
-      'List the newest with: lanescan search',
-    );
+    throw new OperatorError(`No message ID begins with ${shown}.`, 'List the newest with: lanescan search');
   }
   if (records.length === 1 && candidates.length < MAX_CANDIDATES) return record;
   throw new OperatorError(

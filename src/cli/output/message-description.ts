@@ -3,13 +3,7 @@ import { type Attempt, lastAttempt } from '../../domain/attempts.ts';
 import { writtenError } from '../../domain/failures/failure-reason.ts';
 import { speakerWords } from '../../domain/failures/speakers.ts';
 import { usesVerifiers } from '../../domain/lifecycle.ts';
-import {
-  type Message,
-  type NetworkInfo,
-  requestedFinality,
-  type TokenAmount,
-  type Verifiers,
-} from '../../domain/message.ts';
+import type { Message, NetworkInfo, TokenAmount, Verifiers } from '../../domain/message.ts';
 import {
   type AmountWords,
   contractRole,
@@ -22,9 +16,9 @@ import { grouped } from '../../domain/names/tokens.ts';
 import { blockTitle } from '../../domain/networks/block-noun.ts';
 import { type ExplorerPage, explorerLink } from '../../domain/networks/explorer-links.ts';
 import { age, counted, duration, exactTime, printable, shortened } from '../../text/format.ts';
-import { laneWords, networkName, problemOf } from '../../text/message-words.ts';
+import { finalityWords, laneWords, networkName, problemOf } from '../../text/message-words.ts';
 import { abiValues, byteLength, textOf } from '../../text/payload.ts';
-import type { RecordNames } from '../commands/records.ts';
+import type { RecordNames } from '../commands/records-interface.ts';
 import { signedStatus, statusSigns } from './status-signs.ts';
 import { cellsOf, clipped, fitted, type Paint, wrapped } from './terminal-text.ts';
 
@@ -177,16 +171,9 @@ function timeline(message: Message, now: number): Section {
     lines: [
       ['Sent', `${exactTime(sendTimestamp)}   ${sinceText(now - Date.parse(sendTimestamp))}`],
       [end, receiptTimestamp === null ? 'not yet' : `${exactTime(receiptTimestamp)}${after}`],
-      ['Finality', finalityWords(requestedFinality(message))],
+      ['Finality', finalityWords(message)],
     ],
   };
-}
-
-function finalityWords(requested: ReturnType<typeof requestedFinality>): string {
-  if (requested === 'finalized') return 'the source chain’s own';
-  return requested === 'safe'
-    ? 'the safe head of the source chain'
-    : counted(requested, 'block confirmation');
 }
 
 function sinceText(ms: number): string {

@@ -10,10 +10,9 @@ import { type Names, noNames, transferredAmount } from '../../domain/names/messa
 import { age, counted, printable, shortened } from '../../text/format.ts';
 import { networkName } from '../../text/message-words.ts';
 import { signedStatus, statusSigns } from './status-signs.ts';
-import { type Colour, cellsOf, clipped, fitted, type Paint } from './terminal-text.ts';
+import { ARROW, type Colour, cellsOf, clipped, clippedLane, fitted, type Paint } from './terminal-text.ts';
 
 const GAP = '  ';
-const ARROW = ' → ';
 const MIN_WIDTH = 60;
 /** Names of networks come from records; a long one must not displace the other columns. */
 const MAX_NETWORK_NAME = 20;
@@ -237,12 +236,7 @@ function laneCell({ sourceNetworkInfo, destNetworkInfo }: Message, width: number
   const limit = width === null ? Number.POSITIVE_INFINITY : MAX_NETWORK_NAME;
   const source = clipped(networkName(sourceNetworkInfo), limit);
   const dest = clipped(networkName(destNetworkInfo), limit);
-  const room = (width ?? Number.POSITIVE_INFINITY) - cellsOf(ARROW);
-  const half = Math.floor(room / 2);
-  if (cellsOf(source) + cellsOf(dest) <= room) return `${source}${ARROW}${dest}`;
-  const sourceRoom = Math.max(half, room - cellsOf(dest));
-  const shownSource = clipped(source, sourceRoom);
-  return `${shownSource}${ARROW}${clipped(dest, room - cellsOf(shownSource))}`;
+  return clippedLane(source, dest, width ?? Number.POSITIVE_INFINITY);
 }
 
 /** The line below a table. */

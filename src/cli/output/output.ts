@@ -1,6 +1,7 @@
 /** Writing to standard output with backpressure. */
 import { OperatorError } from '../../base/operator-error.ts';
-import type { TerminalStream } from '../context.ts';
+import type { CliContext, TerminalStream } from '../context.ts';
+import { createPaint } from './terminal-text.ts';
 
 /** The reader of the output has closed it, as `head` does. That ends a command, but is not a failure. */
 export class OutputClosedError extends Error {}
@@ -20,4 +21,15 @@ export function writeOut(stream: TerminalStream, text: string | Uint8Array): Pro
 
 export function isClosedPipe(error: NodeJS.ErrnoException): boolean {
   return error.code === 'EPIPE' || error.code === 'ERR_STREAM_DESTROYED';
+}
+
+/** Writes a remark: on a terminal below the output; otherwise on standard error, so that a pipe gets only data. */
+export async function writeNote(
+  text: string,
+  isJson: boolean,
+  { out, err, environment }: Pick<CliContext, 'out' | 'err' | 'environment'>,
+): Promise<void> {
+  const isBelow = out.isTTY === true && !isJson;
+  const stream = isBelow ? out : err;
+  await writeOut(stream, `${isBelow ? '\n' : ''}${createPaint(stream, environment)(text, 'dim')}\n`);
 }

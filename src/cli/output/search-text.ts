@@ -8,7 +8,7 @@ import { networkOfText } from '../../domain/networks/network-names.ts';
 import { networkBySelector } from '../../domain/networks/networks.ts';
 import { printable } from '../../text/format.ts';
 import { selectorOf, statusesOf } from '../commands/filter-flags.ts';
-import type { Records } from '../commands/records.ts';
+import type { Records } from '../commands/records-interface.ts';
 import { clipped } from './terminal-text.ts';
 
 const LANE = /^(.+?)\s*(?:→|->|=>|>|\sto\s)\s*(.+)$/i;

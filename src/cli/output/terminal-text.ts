@@ -5,6 +5,8 @@ import { decodePercent, hasUnescapedPassword } from '../../base/url-parts.ts';
 import { printable } from '../../text/format.ts';
 import type { TerminalStream } from '../context.ts';
 
+export const ARROW = ' → ';
+
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
 const DOUBLE_WIDTH =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;
@@ -39,6 +41,13 @@ export function clipped(text: string, cells: number): string {
     cut += character;
   }
   return `${cut}…`;
+}
+
+/** `source → dest`; both names are shortened where they do not fit. */
+export function clippedLane(source: string, dest: string, cells: number): string {
+  const room = cells - cellsOf(ARROW);
+  const shown = clipped(source, Math.max(Math.floor(room / 2), room - cellsOf(dest)));
+  return `${shown}${ARROW}${clipped(dest, room - cellsOf(shown))}`;
 }
 
 /** Wraps at spaces, to this many cells where the words allow it. */

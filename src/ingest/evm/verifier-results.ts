@@ -5,10 +5,10 @@
  * so that at worst one message is said to be verified too early.
  */
 
+import { ResponseTooLongError, readBody, withDeadline } from '../../base/bounded-exchange.ts';
 import { basicAuthorization } from '../../base/http-headers.ts';
 import { withoutCredentials } from '../../base/url-parts.ts';
 import { parseAddress, zeroAddresses } from '../../domain/addresses.ts';
-import { ResponseTooLongError, readBody, withDeadline } from '../bounded-exchange.ts';
 
 export interface VerifierResult {
   /** The verifier's address on the source chain or, where that is no EVM chain, on the destination. */
@@ -63,7 +63,7 @@ export function createVerifierResults(base: URL, options: VerifierResultsOptions
       url.pathname = `${base.pathname.replace(/\/+$/, '')}/v1/verifierresults/${messageId}`;
       const response = await fetch(url, { redirect: 'manual', headers, signal: deadline.signal });
       if (response.status === 200)
-        return JSON.parse((await readBody(response, MAX_ANSWER_BYTES)).toString('utf8'));
+        return JSON.parse(new TextDecoder().decode(await readBody(response, MAX_ANSWER_BYTES)));
       await response.body?.cancel();
       if (response.status === 404) return undefined;
       throw new UnusableAnswer(`it answered ${response.status}`);

@@ -9,7 +9,7 @@ import { type ParserRemarks, parseMessage, type RecordProblem } from '../../doma
 import type { Store } from '../../store/store.ts';
 import type { ApplyReport } from '../../store/write/apply.ts';
 import { decompressed, type Line, readLines } from './lines.ts';
-import { createRemarkCounter, type RecordRemarks, snapshotOf } from './record-remarks.ts';
+import { createWarningCounter, type RecordWarnings, snapshotOf } from './record-warnings.ts';
 
 /** The longest line that is read; a real record has a few thousand bytes. */
 export const MAX_LINE_BYTES = 16 * 1024 * 1024;
@@ -45,7 +45,7 @@ export interface ImportOptions {
 }
 
 export interface ImportReport extends Readonly<ImportCounts> {
-  readonly remarks: RecordRemarks;
+  readonly warnings: RecordWarnings;
   readonly interrupted: boolean;
 }
 
@@ -55,7 +55,7 @@ export interface ImportReport extends Readonly<ImportCounts> {
 export async function importRecords(options: ImportOptions): Promise<ImportReport> {
   const { input, store, reject, progress, signal } = options;
   const counts: ImportCounts = { read: 0, created: 0, updated: 0, unchanged: 0, rejected: 0 };
-  const { remarks, add: addRemarks } = createRemarkCounter();
+  const { warnings, add: addWarnings } = createWarningCounter();
   let batch: Snapshot[] = [];
   let batchBytes = 0;
   const writing: Promise<void>[] = [];
@@ -88,7 +88,7 @@ export async function importRecords(options: ImportOptions): Promise<ImportRepor
       await reject(outcome);
       return;
     }
-    addRemarks(outcome.remarks);
+    addWarnings(outcome.warnings);
     batch.push(outcome.snapshot);
     batchBytes += outcome.bytes;
     if (batch.length >= BATCH_RECORDS || batchBytes >= BATCH_BYTES) await flush();
@@ -113,14 +113,14 @@ export async function importRecords(options: ImportOptions): Promise<ImportRepor
     }
     await Promise.all(writing);
   }
-  return { ...counts, remarks, interrupted: signal?.aborted ?? false };
+  return { ...counts, warnings, interrupted: signal?.aborted ?? false };
 }
 
 const utf8Decoder = new TextDecoder('utf-8', { fatal: true });
 
 function readRecord(
   line: Line,
-): RejectedLine | { snapshot: Snapshot; remarks: ParserRemarks; bytes: number } {
+): RejectedLine | { snapshot: Snapshot; warnings: ParserRemarks; bytes: number } {
   if ('tooLong' in line) {
     return rejected(line.number, null, `is ${line.tooLong} bytes long; the maximum is ${MAX_LINE_BYTES}`);
   }
@@ -138,7 +138,7 @@ function readRecord(
   }
   const parsed = parseMessage(value, Date.now());
   if (!parsed.ok) return { line: line.number, problems: parsed.problems, text };
-  return { snapshot: snapshotOf(parsed), remarks: parsed, bytes: line.bytes.length };
+  return { snapshot: snapshotOf(parsed), warnings: parsed, bytes: line.bytes.length };
 }
 
 function rejected(line: number, text: string | null, problem: string): RejectedLine {

@@ -19,8 +19,8 @@ export interface BackfillOptions {
   /** The recorded progress. */
   readonly progress: () => MirrorProgress;
   readonly record: (progress: Partial<MirrorProgress>) => Promise<void>;
-  /** Throws the error of a search that the source refuses. */
-  readonly refuse: (problem: string) => never;
+  /** Throws the error of a search that the source rejects. */
+  readonly fail: (problem: string) => never;
 }
 
 export interface Backfill {
@@ -79,8 +79,8 @@ export function createBackfill(options: BackfillOptions): Backfill {
       if (isAgain) throw new SourceError('The cursors of the source expire before they lead any further');
       return;
     }
-    if (page.kind === 'refused') {
-      if (!seek) return options.refuse(page.problem);
+    if (page.kind === 'rejected') {
+      if (!seek) return options.fail(page.problem);
       canSeekByTime = false;
       return;
     }

@@ -4,17 +4,19 @@
  * Messages that can still change are kept in the ledger (`pending`), to be fetched again. Progress is recorded only after the
  * records are stored: a mirror that is killed repeats some work, which changes nothing, and never skips any.
  */
+
+import { ResponseTooLongError } from '../../base/bounded-exchange.ts';
 import { parseTime } from '../../base/iso-time.ts';
+import type { ApiResponse } from '../../client/client.ts';
 import type { Snapshot } from '../../domain/facts.ts';
 import { MAX_MESSAGE_IDS } from '../../domain/filters/parameter-values.ts';
 import type { Message } from '../../domain/message.ts';
 import { MAX_AHEAD_MS, parseMessage, type RecordProblem } from '../../domain/records/message-parser.ts';
 import type { MirrorUpdate, PendingMessage } from '../../store/ledger/mirror-ledger.ts';
-import { ResponseTooLongError } from '../bounded-exchange.ts';
-import { createRemarkCounter, snapshotOf } from '../import/record-remarks.ts';
+import { createWarningCounter, snapshotOf } from '../import/record-warnings.ts';
 import { inParallel } from '../work.ts';
-import type { MirrorCounts, MirrorOptions, MirrorTiming } from './mirror.ts';
-import { SourceError, type SourceResponse } from './source.ts';
+import type { MirrorCounts, MirrorOptions, MirrorTiming } from './mirror-options.ts';
+import { SourceError } from './source.ts';
 
 export interface IntakeOptions
   extends Pick<MirrorOptions, 'source' | 'store' | 'since' | 'progress' | 'reject' | 'notice'> {
@@ -30,7 +32,7 @@ export interface Intake {
   /** Fetches messages one by one and stores their current state. */
   refresh(messages: readonly PendingMessage[]): Promise<void>;
   /** Throws where a response is simulated and the store is not, or the other way round. */
-  refuseMixture(isSimulated: boolean): void;
+  rejectMixture(isSimulated: boolean): void;
 }
 
 /** Requests that are prepared at once; the source decides how many are under way. */
@@ -63,7 +65,7 @@ export function createIntake(options: IntakeOptions): Intake {
   const { source, store, since = 0, timing, counts, record } = options;
   const rejected = new Set<string>();
   const reportProgress = () => options.progress?.(counts);
-  const { add: addRemarks } = createRemarkCounter((value) =>
+  const { add: addWarnings } = createWarningCounter((value) =>
     options.notice?.(`${source.name} has records with an unknown ${value}`, { level: 'warn' }),
   );
 
@@ -119,7 +121,7 @@ export function createIntake(options: IntakeOptions): Intake {
         continue;
       }
       const { message } = parsed;
-      addRemarks(parsed);
+      addWarnings(parsed);
       snapshots.push(snapshotOf(parsed));
       if (message.status === 'SUCCESS') settled.push(item.id);
       else pending.push(pendingMessage({ ...item, sentAt: parseTime(message.sendTimestamp) }, etag));
@@ -153,7 +155,7 @@ export function createIntake(options: IntakeOptions): Intake {
   };
 
   /** Null where the source failed; what it does not have is no failure. */
-  const fetchOptional = async (path: string): Promise<SourceResponse | null> => {
+  const fetchOptional = async (path: string): Promise<ApiResponse | null> => {
     try {
       const response = await source.get(path, { attempts: ATTEMPTS_PER_RECORD });
       counts.bytes += response.bytes;
@@ -164,14 +166,14 @@ export function createIntake(options: IntakeOptions): Intake {
     }
   };
 
-  const fetchRecord = async ({ messageId, etag }: PendingMessage): Promise<SourceResponse | null> => {
+  const fetchRecord = async ({ messageId, etag }: PendingMessage): Promise<ApiResponse | null> => {
     try {
       const response = await source.get(`/v2/messages/0x${messageId}`, {
         etag,
         attempts: ATTEMPTS_PER_RECORD,
       });
       counts.bytes += response.bytes;
-      if (response.status === 200) refuseMixture(response.isSimulated);
+      if (response.status === 200) rejectMixture(response.isSimulated);
       return response;
     } catch (error) {
       // A message that cannot be fetched must not stop the others; it stays in the ledger.
@@ -197,7 +199,7 @@ export function createIntake(options: IntakeOptions): Intake {
       const item = { id: message.messageId, sentAt: message.sentAt, status: null, value: {} };
       const response = await fetchRecord(message);
       if (response?.status === 200) {
-        fetched.push({ item, value: response.body, etag: response.etag });
+        fetched.push({ item, value: response.body, etag: response.headers.get('etag') });
         if (fetched.length >= RECORDS_PER_GROUP) await storeGroup();
         return;
       }
@@ -244,7 +246,7 @@ export function createIntake(options: IntakeOptions): Intake {
     await refresh(changed.map((item) => pendingMessage(item, null)));
   };
 
-  const refuseMixture = (isSimulated: boolean) => {
+  const rejectMixture = (isSimulated: boolean) => {
     if (isSimulated === store.simulated) return;
     const { name } = source;
     throw isSimulated
@@ -273,7 +275,7 @@ export function createIntake(options: IntakeOptions): Intake {
       };
     },
     refresh,
-    refuseMixture,
+    rejectMixture,
   };
 }
 

@@ -6,87 +6,15 @@
  * learn of messages late. Messages that can still change are fetched one by one, less often as they grow older.
  */
 import { backoffMs } from '../../base/backoff.ts';
-import type { Notice } from '../../base/notice.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { RawParameters } from '../../domain/filters/search-parameters.ts';
-import type { RecordProblem } from '../../domain/records/message-parser.ts';
 import type { MirrorHeartbeat, MirrorProgress, MirrorUpdate } from '../../store/ledger/mirror-ledger.ts';
-import type { Store } from '../../store/store.ts';
 import { untilLater } from '../work.ts';
 import { createBackfill } from './backfill.ts';
 import { createIntake, OWED_PER_ROUND } from './intake.ts';
+import { defaultTiming, type MirrorCounts, type MirrorOptions } from './mirror-options.ts';
 import { createPageReader, createWalkWatch, type SourcePage } from './pages.ts';
 import { type Source, SourceError } from './source.ts';
-
-export interface MirrorOptions {
-  readonly source: Source;
-  readonly store: Pick<Store, 'apply' | 'mirror' | 'search' | 'simulated'>;
-  /** Filters of the search, for the source to apply. */
-  readonly filters?: RawParameters;
-  /** Only messages sent since then, in milliseconds since 1970; default: all. */
-  readonly since?: number;
-  /** Ends when everything is up to date, instead of following. */
-  readonly once?: boolean;
-  readonly signal: AbortSignal;
-  /** Called whenever messages were stored. */
-  readonly progress?: (counts: Readonly<MirrorCounts>) => void;
-  /** Called once for each record that cannot be stored. */
-  readonly reject?: (record: RejectedRecord) => void;
-  readonly notice?: Notice;
-  readonly timing?: Partial<MirrorTiming>;
-}
-
-export interface MirrorCounts {
-  created: number;
-  updated: number;
-  unchanged: number;
-  rejected: number;
-  /** Messages that the source listed but did not return; they are fetched again later. */
-  missed: number;
-  /** Requests that a 304 answered. */
-  notModified: number;
-  /** Messages that could still change and were fetched again before `once` ends. */
-  rechecked: number;
-  /** Bytes of responses. */
-  bytes: number;
-  /** The send time that the backfill has reached, in milliseconds since 1970. */
-  reached: number | null;
-  isBackfilled: boolean;
-}
-
-export interface RejectedRecord {
-  readonly messageId: string | null;
-  readonly problems: readonly RecordProblem[];
-  /** The record as the source sent it. */
-  readonly record: unknown;
-}
-
-export interface MirrorTiming {
-  /** Between two rounds over new messages. */
-  readonly roundIntervalMs: number;
-  /** How far below the high-water mark a round reads. */
-  readonly overlapMs: number;
-  /** Now and then a round (a sweep) reads further down. */
-  readonly sweepIntervalMs: number;
-  readonly sweepOverlapMs: number;
-  /** A message that can still change is fetched again after a twentieth of its age, within these bounds. */
-  readonly minCheckIntervalMs: number;
-  readonly maxCheckIntervalMs: number;
-  /** After a failure of the source that outlasted all attempts; doubled with each further one, up to twenty times. */
-  readonly failurePauseMs: number;
-  readonly heartbeatIntervalMs: number;
-}
-
-const defaultTiming: MirrorTiming = {
-  roundIntervalMs: 10_000,
-  overlapMs: 10 * 60_000,
-  sweepIntervalMs: 15 * 60_000,
-  sweepOverlapMs: 24 * 3_600_000,
-  minCheckIntervalMs: 15_000,
-  maxCheckIntervalMs: 6 * 3_600_000,
-  failurePauseMs: 30_000,
-  heartbeatIntervalMs: 10_000,
-};
 
 const LONGEST_PAUSE_FACTOR = 20;
 /** The longest pause of the loop, so that it looks for due messages. */
@@ -173,7 +101,7 @@ function createMirror(options: MirrorOptions): Mirror {
     const page = await readPage(cursor, [...filters, ...more]);
     counts.bytes += page.bytes;
     if (page.isSimulated !== null) {
-      intake.refuseMixture(page.isSimulated);
+      intake.rejectMixture(page.isSimulated);
       hasWorked = true;
     }
     return page;
@@ -186,8 +114,8 @@ function createMirror(options: MirrorOptions): Mirror {
     canReadAhead: options.once === true,
     progress: () => progress,
     record: (change) => record({ progress: change }),
-    refuse: (problem) => {
-      throw refusalError(source.name, problem);
+    fail: (problem) => {
+      throw rejectionError(source.name, problem);
     },
   });
   const backfillPage = async (): Promise<void> => {
@@ -208,7 +136,7 @@ function createMirror(options: MirrorOptions): Mirror {
       const page = await requestPage(cursor);
       // The pages so far are stored; the next round begins at the top again.
       if (page.kind === 'expired') throw new SourceError('The cursor of a round expired');
-      if (page.kind === 'refused') throw refusalError(source.name, page.problem);
+      if (page.kind === 'rejected') throw rejectionError(source.name, page.problem);
       const { newest, oldest } = await intake.takeItems(page.items);
       top ??= newest;
       reportProgress();
@@ -330,9 +258,9 @@ function ledgerKey({ name }: Source, filters: RawParameters): string {
   return `${name}${query.size > 0 ? `?${query}` : ''}`;
 }
 
-function refusalError(name: string, problem: string): SourceError {
+function rejectionError(name: string, problem: string): SourceError {
   return new SourceError(
-    `${name} refuses the search: ${problem}`,
+    `${name} rejects the search: ${problem}`,
     'Check the URL (the part before /v2), its credentials, and the filters.',
   );
 }

@@ -1,7 +1,9 @@
 /** Reads pages of the source's message list; tolerates servers with other limits and error formats. */
+
+import { ResponseTooLongError } from '../../base/bounded-exchange.ts';
+import type { ApiResponse } from '../../client/client.ts';
 import type { RawParameters } from '../../domain/filters/search-parameters.ts';
-import { ResponseTooLongError } from '../bounded-exchange.ts';
-import { type Source, SourceError, type SourceResponse } from './source.ts';
+import { type Source, SourceError } from './source.ts';
 
 export type SourcePage = {
   readonly bytes: number;
@@ -17,8 +19,8 @@ export type SourcePage = {
     }
   /** The cursor is no longer accepted. */
   | { readonly kind: 'expired' }
-  /** The search itself is refused. */
-  | { readonly kind: 'refused'; readonly problem: string }
+  /** The search itself is rejected. */
+  | { readonly kind: 'rejected'; readonly problem: string }
 );
 
 const pageSizes = [500, 100, 20, 5, 1];
@@ -72,10 +74,10 @@ export function createPageReader(source: Source): ReadPage {
   };
 }
 
-/** Statuses with which servers refuse a cursor that was theirs. */
+/** Statuses with which servers reject a cursor that they issued. */
 const expiredStatuses: ReadonlySet<number> = new Set([400, 404, 410, 422]);
 
-function pageOf(response: SourceResponse, cursor: string | null, parameters: RawParameters): SourcePage {
+function pageOf(response: ApiResponse, cursor: string | null, parameters: RawParameters): SourcePage {
   const { status, bytes } = response;
   if (status === 200) return { ...contentOf(response, cursor), bytes, isSimulated: response.isSimulated };
   const unknown = { bytes, isSimulated: null };
@@ -89,10 +91,10 @@ function pageOf(response: SourceResponse, cursor: string | null, parameters: Raw
   // The hosted service answers 404 when nothing matches.
   if (status === 404 && parameters.length > 0 && response.body instanceof Object)
     return { ...unknown, kind: 'page', items: [], cursor: null, problem: null };
-  return { ...unknown, kind: 'refused', problem: `it answers ${status}, ${problemOf(response)}` };
+  return { ...unknown, kind: 'rejected', problem: `it answers ${status}, ${problemOf(response)}` };
 }
 
-function contentOf({ body }: SourceResponse, previous: string | null) {
+function contentOf({ body }: ApiResponse, previous: string | null) {
   const { data, pagination } = (body ?? {}) as {
     data?: unknown;
     pagination?: { cursor?: unknown; hasNextPage?: unknown } | null;
@@ -145,14 +147,14 @@ export function createWalkWatch(): WalkWatch {
   };
 }
 
-function isAboutLimit({ body }: SourceResponse): boolean {
+function isAboutLimit({ body }: ApiResponse): boolean {
   const { details, message } = (body ?? {}) as { details?: unknown; message?: unknown };
   if (Array.isArray(details) && details.length > 0)
     return details.every((detail) => (detail as { parameter?: unknown } | null)?.parameter === 'limit');
   return typeof message === 'string' && /\blimit\b/i.test(message) && !/cursor/i.test(message);
 }
 
-function problemOf({ body, status }: SourceResponse): string {
+function problemOf({ body, status }: ApiResponse): string {
   const { error, message } = (body ?? {}) as { error?: unknown; message?: unknown };
   const text = [error, message].filter((part) => typeof part === 'string').join(': ');
   return text === '' ? `status ${status}` : JSON.stringify(text.slice(0, MAX_PROBLEM_LENGTH));

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Message } from '../../../src/domain/message.ts';
-import type { RejectedRecord } from '../../../src/ingest/mirror/mirror.ts';
+import type { RejectedRecord } from '../../../src/ingest/mirror/mirror-options.ts';
 import { makeMessage } from '../../fixtures.ts';
 import { follow, isEqual, openStoreForTest, run, stored, until } from './running-mirror.ts';
 import { type Mood, startStandIn } from './stand-in.ts';

@@ -3,7 +3,8 @@ import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Message } from '../../../src/domain/message.ts';
 import { importRecords, type RejectedLine } from '../../../src/ingest/import/import.ts';
-import { followSource, type RejectedRecord } from '../../../src/ingest/mirror/mirror.ts';
+import { followSource } from '../../../src/ingest/mirror/mirror.ts';
+import type { RejectedRecord } from '../../../src/ingest/mirror/mirror-options.ts';
 import { createSource } from '../../../src/ingest/mirror/source.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { type RunningServer, startServer } from '../../api/running-server.ts';
@@ -71,7 +72,7 @@ describe('an import', () => {
       });
       expect(report.created).toBe(accepted.length);
       // What was derived is there now, and what was unknown has a known name beside it.
-      expect(report.remarks.incomplete).toBe(0);
+      expect(report.warnings.incomplete).toBe(0);
       expect(await exported(other)).toEqual(first);
       // Once more, nothing changes.
       const again = await importRecords({

@@ -2,7 +2,7 @@
 import type { RequestListener } from 'node:http';
 import { Readable } from 'node:stream';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { ResponseTooLongError } from '../../../src/ingest/bounded-exchange.ts';
+import { ResponseTooLongError } from '../../../src/base/bounded-exchange.ts';
 import { createPageReader } from '../../../src/ingest/mirror/pages.ts';
 import { createSource, type Source } from '../../../src/ingest/mirror/source.ts';
 import { listenWith } from '../../listening.ts';

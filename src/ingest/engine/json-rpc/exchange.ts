@@ -1,7 +1,8 @@
 /** One HTTP request to a node, with a bound on everything that the node decides. Redirects are not followed. */
+
+import { ResponseTooLongError, readBody, withDeadline } from '../../../base/bounded-exchange.ts';
 import { basicAuthorization, parseRetryAfterMs } from '../../../base/http-headers.ts';
 import { withoutCredentials } from '../../../base/url-parts.ts';
-import { ResponseTooLongError, readBody, withDeadline } from '../../bounded-exchange.ts';
 
 export interface ExchangeTiming {
   /** To the head of the answer, connecting included. */
@@ -92,7 +93,7 @@ export function createPost(
 async function readJson(response: Response): Promise<unknown> {
   const content = await readBody(response, MAX_ANSWER_BYTES);
   try {
-    return JSON.parse(content.toString('utf8'));
+    return JSON.parse(new TextDecoder().decode(content));
   } catch {
     return undefined;
   }

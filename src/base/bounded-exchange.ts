@@ -19,7 +19,7 @@ export async function withDeadline<T>(
   stop.throwIfAborted();
   const controller = new AbortController();
   const onStop = () => controller.abort(stop.reason);
-  let timer: NodeJS.Timeout | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
   stop.addEventListener('abort', onStop);
   try {
     return await exchange({
@@ -45,15 +45,38 @@ export class ResponseTooLongError extends Error {
   }
 }
 
+/** The pieces of a body as they arrive. Leaving the loop cancels the rest. */
+export async function* chunksOf({ body }: Response): AsyncGenerator<Uint8Array> {
+  // Not every browser can iterate over a stream.
+  const reader = body?.getReader();
+  if (!reader) return;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    await reader.cancel().catch(() => undefined);
+  }
+}
+
 /** Reads the whole body. Throws a ResponseTooLongError, and cancels the response, where it has more bytes. */
-export async function readBody(response: Response, maxBytes: number): Promise<Buffer> {
+export async function readBody(response: Response, maxBytes: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+  for await (const chunk of chunksOf(response)) {
     bytes += chunk.length;
-    // Leaving the loop cancels the rest.
     if (bytes > maxBytes) throw new ResponseTooLongError(maxBytes);
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks);
+  const [only] = chunks;
+  if (chunks.length === 1 && only) return only;
+  const whole = new Uint8Array(bytes);
+  let at = 0;
+  for (const chunk of chunks) {
+    whole.set(chunk, at);
+    at += chunk.length;
+  }
+  return whole;
 }

@@ -6,7 +6,7 @@ import type { ParserRemarks } from '../../domain/records/message-parser.ts';
 /** Remarks of one kind that are counted. A bound, because an input could have a new name on each line. */
 const MAX_REMARKS = 100;
 
-export interface RecordRemarks {
+export interface RecordWarnings {
   /** Members that the contract does not define, with how often they were kept. */
   readonly kept: ReadonlyMap<string, number>;
   /** Members that could not be kept. */
@@ -18,16 +18,16 @@ export interface RecordRemarks {
 }
 
 export interface RemarkCounter {
-  readonly remarks: RecordRemarks;
-  add(remarks: ParserRemarks): void;
+  readonly warnings: RecordWarnings;
+  add(warnings: ParserRemarks): void;
 }
 
 /** @param onUnknown called once for each unknown value */
-export function createRemarkCounter(onUnknown?: (value: string) => void): RemarkCounter {
+export function createWarningCounter(onUnknown?: (value: string) => void): RemarkCounter {
   const kept = new Map<string, number>();
   const ignored = new Map<string, number>();
   const unknown = new Map<string, number>();
-  const remarks = { kept, ignored, unknown, incomplete: 0 };
+  const warnings = { kept, ignored, unknown, incomplete: 0 };
   const count = (counts: Map<string, number>, names: readonly string[], onNew?: (name: string) => void) => {
     for (const name of names) {
       const times = counts.get(name);
@@ -37,12 +37,12 @@ export function createRemarkCounter(onUnknown?: (value: string) => void): Remark
     }
   };
   return {
-    remarks,
+    warnings,
     add(found) {
       count(kept, found.kept);
       count(ignored, found.ignored);
       count(unknown, found.unknown, onUnknown);
-      if (found.derived.length > 0) remarks.incomplete++;
+      if (found.derived.length > 0) warnings.incomplete++;
     },
   };
 }

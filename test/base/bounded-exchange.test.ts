@@ -1,8 +1,8 @@
 /** What somebody else's server decides about an exchange is bounded: how long it takes, and how much it says. */
 import { getEventListeners, once } from 'node:events';
 import { expect, test } from 'vitest';
-import { ResponseTooLongError, readBody, withDeadline } from '../../../src/ingest/bounded-exchange.ts';
-import { listenWith } from '../../listening.ts';
+import { ResponseTooLongError, readBody, withDeadline } from '../../src/base/bounded-exchange.ts';
+import { listenWith } from '../listening.ts';
 
 /** Longer than any test takes: what waits for it would be seen. */
 const NEVER_MS = 3_600_000;
@@ -12,7 +12,7 @@ test.each([
   ['of exactly as many bytes as are taken', 100_000],
 ])('a body %s is read whole', async (_what, length) => {
   const url = await listenWith((_, response) => void response.end(Buffer.alloc(length, 'x')));
-  expect((await readBody(await fetch(url), 100_000)).toString()).toBe('x'.repeat(length));
+  expect(Buffer.from(await readBody(await fetch(url), 100_000)).toString()).toBe('x'.repeat(length));
 });
 
 test('an answer without a body has an empty one', async () => {

@@ -1,0 +1,60 @@
+/** What the reading commands (search, show, lanes, audit, export) read, from a store or from a server. */
+import type { ExportShape } from '../../api/routes/export-batches.ts';
+import type { Diagnosis } from '../../api/schemas/diagnosis-schema.ts';
+import type { LookupMatch } from '../../api/schemas/lookup-schema.ts';
+import type { Attempt } from '../../domain/attempts.ts';
+import type { RawParameters } from '../../domain/filters/search-parameters.ts';
+import type { Message } from '../../domain/message.ts';
+import type { Names } from '../../domain/names/message-names.ts';
+import type { ExplorerUrls } from '../../domain/networks/explorer-links.ts';
+import type { LaneEnds, LanePage, LaneStatistics } from '../../store/query/lanes.ts';
+import type { CountedLane } from '../../store/write/lane-counters.ts';
+
+/** A page of a search. */
+export interface RecordPage {
+  /** Full records as JSON. */
+  readonly records: readonly string[];
+  readonly cursor: string | null;
+}
+
+/** A piece of an export. */
+export interface ExportPiece {
+  readonly bytes: Uint8Array;
+  /** Messages in it; null where that is not known. */
+  readonly rows: number | null;
+}
+
+/** What `audit` judges. */
+export interface AuditMaterial {
+  readonly lanes: readonly LaneStatistics[];
+  /** What the contracts themselves have counted. */
+  readonly counted: readonly CountedLane[];
+  /** Sentences about what is known to be missing. */
+  readonly losses: readonly string[];
+  /** Sentences about what could not be checked. */
+  readonly warnings: readonly string[];
+}
+
+export interface RecordNames extends Names {
+  readonly explorerUrls: (chainSelector: string) => ExplorerUrls | null;
+}
+
+export interface Records {
+  /** The page of a search, by the API's parameters. */
+  search(parameters: RawParameters): Promise<RecordPage>;
+  /** @param messageId 64 hexadecimal digits */
+  findMessage(messageId: string): Promise<string | undefined>;
+  /** Records whose message ids begin with these digits; throws where the source cannot be asked for that. */
+  findMessagesByPrefix(digits: string, limit: number): Promise<readonly string[]>;
+  /** The attempts to execute a message. */
+  attempts(message: Message): Promise<readonly Attempt[]>;
+  /** Whether a manual execution of the message would work now. */
+  diagnosis(message: Message): Promise<Diagnosis>;
+  /** Tokens, labels and block explorers of these messages. */
+  names(messages: readonly Message[]): Promise<RecordNames>;
+  /** What a text means: `GET /v2/lookup`. */
+  lookUp(text: string): Promise<readonly LookupMatch[]>;
+  lanes(ends: LaneEnds, windowDays: number, namedRanges: number): Promise<LanePage>;
+  auditMaterial(ends: LaneEnds, namedRanges: number): Promise<AuditMaterial>;
+  export(parameters: RawParameters, shape: ExportShape, signal: AbortSignal): AsyncIterable<ExportPiece>;
+}

@@ -1,0 +1,116 @@
+/** The records of a store, for the reading commands. */
+import { createCallBudget } from '../../api/execution/call-budget.ts';
+import { createDiagnoses } from '../../api/execution/diagnoses.ts';
+import { prepareExecution } from '../../api/execution/execution-preparation.ts';
+import { diagnosisBody } from '../../api/routes/diagnosis-route.ts';
+import { exportBatches } from '../../api/routes/export-batches.ts';
+import { dayOf, windowStart } from '../../api/routes/lanes-route.ts';
+import { lookUp } from '../../api/routes/lookup-route.ts';
+import { tokenBody } from '../../api/routes/tokens-route.ts';
+import { OperatorError } from '../../base/operator-error.ts';
+import { addressBytes } from '../../domain/addresses.ts';
+import { attemptsOf } from '../../domain/attempts.ts';
+import { ApiError } from '../../domain/errors.ts';
+import { parseFilters, parseSearch } from '../../domain/filters/search-parameters.ts';
+import { searchableText } from '../../domain/filters/search-text.ts';
+import type { Message } from '../../domain/message.ts';
+import { definedLabels } from '../../domain/names/labels.ts';
+import { createNames, type NamedToken, tokenAddressesOf } from '../../domain/names/message-names.ts';
+import { explorerUrlsOf } from '../../domain/networks/block-explorers.ts';
+import type { Store } from '../../store/store.ts';
+import { counted } from '../../text/format.ts';
+import { type Config, networkSourcesOf } from '../config/config.ts';
+import { createDestinations } from '../config/destinations.ts';
+import type { CliContext } from '../context.ts';
+import { knownLosses, stoppedRemarks } from '../doctor/source-findings.ts';
+import type { Records } from './records-interface.ts';
+
+export function createStoreRecords(store: Store, config: Config, context: CliContext): Records {
+  return {
+    search: (parameters) => store.search(parseSearch(parameters, store.cursors)),
+    findMessage: async (messageId) => (await store.findMessage(messageId))?.record,
+    findMessagesByPrefix: (digits, limit) => store.findMessagesByPrefix(digits, limit),
+    async attempts(message) {
+      const found = await store.messageExecutions(message.messageId.slice(2));
+      return attemptsOf(message, found?.facts ?? [], found?.removed);
+    },
+    async diagnosis({ messageId }) {
+      const preparation = await prepareExecution(store, messageId.slice(2));
+      const ending = new AbortController();
+      const log = { warn: (first: unknown, text = first) => void context.err.write(`${text}\n`) };
+      const diagnoses = createDiagnoses({
+        // Only then are the keys of the endpoints needed.
+        destinations:
+          preparation.kind === 'ready'
+            ? createDestinations({
+                sources: networkSourcesOf(config, context.environment),
+                signal: AbortSignal.any([context.signal, ending.signal]),
+                notice: () => undefined,
+              })
+            : undefined,
+        budget: createCallBudget({ log }),
+        log,
+      });
+      try {
+        return await diagnosisBody(preparation, diagnoses);
+      } catch (error) {
+        if (!(error instanceof ApiError)) throw error;
+        throw new OperatorError(error.message, '`lanescan doctor` tests the endpoints.');
+      } finally {
+        ending.abort();
+      }
+    },
+    async names(messages) {
+      const tokens = await tokensOf(store, messages);
+      const labels = definedLabels().map(({ network, ...label }) => ({ ...label, chainSelector: network }));
+      // Simulated transactions are on no chain.
+      const explorerUrls = store.simulated ? () => null : explorerUrlsOf;
+      return { ...createNames(tokens, labels), explorerUrls };
+    },
+    lookUp: (text) => lookUp(store, searchableText(text)),
+    lanes(ends, windowDays, namedRanges) {
+      const now = new Date(context.now());
+      const limit = Number.MAX_SAFE_INTEGER;
+      return store.lanes({ ...ends, now, deliveredSince: windowStart(now, windowDays), namedRanges, limit });
+    },
+    async auditMaterial(ends, namedRanges) {
+      const now = new Date(context.now());
+      const limit = Number.MAX_SAFE_INTEGER;
+      const { lanes } = await store.lanes({ ...ends, now, deliveredSince: dayOf(now), namedRanges, limit });
+      const selectors = [ends.sourceChainSelector, ends.destChainSelector];
+      return {
+        lanes,
+        counted: await store.countedLanes(ends),
+        losses: await knownLosses(store, selectors),
+        warnings: [
+          ...unconfirmedWarnings(await store.countUnconfirmed(ends)),
+          ...(await stoppedRemarks(store, selectors)),
+        ],
+      };
+    },
+    async *export(parameters, shape, signal) {
+      const { filters } = parseFilters(parameters);
+      for await (const { text, rows } of exportBatches(store, filters, shape, signal))
+        yield { bytes: Buffer.from(text), rows };
+    },
+  };
+}
+
+/** Tokens in one read. A page has at most a thousand messages, nearly all of the same few tokens. */
+async function tokensOf(store: Store, messages: readonly Message[]): Promise<readonly NamedToken[]> {
+  const addresses = tokenAddressesOf(messages).flatMap(addressBytes);
+  if (addresses.length === 0) return [];
+  const { tokens } = await store.tokens({ addresses, limit: MAX_NAMED_TOKENS });
+  return tokens.map(tokenBody);
+}
+
+const MAX_NAMED_TOKENS = 10_000;
+
+function unconfirmedWarnings(messages: number | null): readonly string[] {
+  if (messages === null || messages === 0) return [];
+  const are = messages === 1 ? 'is' : 'are';
+  return [
+    `${counted(messages, 'message')} ${are} known only from an import or a mirror: their source chains, which are indexed ` +
+      'here, have not confirmed them so far.',
+  ];
+}
