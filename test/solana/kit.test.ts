@@ -7,6 +7,7 @@ import { createSolanaWorld, type SolanaWorld } from './ccip-world.ts';
 import { FINALITY_SLOTS } from './endpoint/node.ts';
 import { startSolanaProvider } from './endpoint/provider.ts';
 import { type Ask, createAsk } from './endpoint/rpc-client.ts';
+import type { SolanaProfile } from './endpoint/solana-profile.ts';
 import { toBase64 } from './runtime/bytes.ts';
 import { addressOf } from './runtime/program-address.ts';
 import { forgeryKinds } from './traffic.ts';

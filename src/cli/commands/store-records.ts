@@ -2,7 +2,7 @@
 import { createCallBudget } from '../../api/execution/call-budget.ts';
 import { createDiagnoses } from '../../api/execution/diagnoses.ts';
 import { prepareExecution } from '../../api/execution/execution-preparation.ts';
-import { diagnosisBody } from '../../api/routes/diagnosis-route.ts';
+import { diagnosisBody } from '../../api/execution/diagnosis-route.ts';
 import { exportBatches } from '../../api/routes/export-batches.ts';
 import { dayOf, windowStart } from '../../api/routes/lanes-route.ts';
 import { lookUp } from '../../api/routes/lookup-route.ts';
@@ -22,7 +22,7 @@ import { counted } from '../../text/format.ts';
 import { type Config, networkSourcesOf } from '../config/config.ts';
 import { createDestinations } from '../config/destinations.ts';
 import type { CliContext } from '../context.ts';
-import { knownLosses, stoppedRemarks } from '../doctor/source-findings.ts';
+import { knownLosses, stoppedSources } from '../doctor/source-findings.ts';
 import type { Records } from './records-interface.ts';
 
 export function createStoreRecords(store: Store, config: Config, context: CliContext): Records {
@@ -84,7 +84,7 @@ export function createStoreRecords(store: Store, config: Config, context: CliCon
         losses: await knownLosses(store, selectors),
         warnings: [
           ...unconfirmedWarnings(await store.countUnconfirmed(ends)),
-          ...(await stoppedRemarks(store, selectors)),
+          ...(await stoppedSources(store, selectors)),
         ],
       };
     },

@@ -59,7 +59,7 @@ export interface NodeOptions {
   requests(): number;
 }
 
-/** What answers the calls; it throws a RefusedCallError where the answer is an error. */
+/** What answers the calls; it throws a RpcError where the answer is an error. */
 export function createNode(ledger: Ledger, options: NodeOptions): (call: JsonRpcCall) => unknown {
   let pages = 0;
   let entries = 0;
@@ -106,7 +106,7 @@ export function createNode(ledger: Ledger, options: NodeOptions): (call: JsonRpc
   const signaturesFor = (address: string, config: Config): readonly unknown[] => {
     const { signatures: traits = {}, kept } = options.profile();
     const { commitment = 'finalized', limit = MAX_SIGNATURES } = config;
-    if (traits.refused) throw new RefusedCallError(traits.refused);
+    if (traits.refused) throw new RpcError(traits.refused);
     requireBytes(address, 32);
     if (commitment === 'processed') throw invalid('Method does not support commitment below `confirmed`');
     if (limit < 1 || limit > MAX_SIGNATURES) throw invalid(`Invalid limit; max ${MAX_SIGNATURES}`);
@@ -225,7 +225,7 @@ export function createNode(ledger: Ledger, options: NodeOptions): (call: JsonRpc
 
   const programAccounts = (program: string, config: Config): unknown => {
     const { programAccounts: refusal, hasNoAccounts } = options.profile();
-    if (refusal) throw new RefusedCallError(refusal);
+    if (refusal) throw new RpcError(refusal);
     requireBytes(program, 32);
     const slot = requireContext(config);
     const found = (hasNoAccounts ? [] : ledger.accountsOf(program, slot))
@@ -287,7 +287,7 @@ export function createNode(ledger: Ledger, options: NodeOptions): (call: JsonRpc
         return inContext(slot, { ...ledger.simulate(bytes, slot), accounts: null });
       }
       default:
-        throw new RefusedCallError(faults.methodNotFound);
+        throw new RpcError(faults.methodNotFound);
     }
   };
 }

@@ -22,7 +22,7 @@ export interface SignatureTraits {
   /** `blockTime` is null. */
   readonly hasNoTimes?: boolean;
   /** The method is rejected. */
-  readonly refused?: Wording;
+  readonly refused?: RpcErrorReply;
 }
 
 export interface TransactionTraits {
@@ -75,7 +75,7 @@ export interface SolanaProfile {
   readonly fails?: { readonly every: number; readonly error: RpcErrorReply };
   readonly latencyMs?: number;
   /** `getProgramAccounts` is rejected. */
-  readonly programAccounts?: Wording;
+  readonly programAccounts?: RpcErrorReply;
   /** Accounts seem not to exist. */
   readonly hasNoAccounts?: boolean;
   /**
