@@ -49,8 +49,8 @@ test('transactions of version 1 are read', async () => {
 
 test.each([
   [
-    'rejects-version-1',
-    personalityOf('rejects-version-1'),
+    'refuses-version-1',
+    personalityOf('refuses-version-1'),
     /a transaction of version 1: the endpoint rejects it although versions up to 1 were asked for; use another one\. It is read again at every start/,
   ],
   [
