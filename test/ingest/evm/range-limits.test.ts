@@ -41,7 +41,7 @@ describe('the range of an endpoint', () => {
     expect(asked.filter((blocks) => blocks > 300).length).toBeLessThan(6);
   });
 
-  test('settles near a limit that the endpoint does not state, with few rpcErrors', () => {
+  test('settles near a limit that the endpoint does not state, with few rejections', () => {
     const asked = readMany(createRangeLimits(10_000), 1_000, (blocks) => blocks <= 700);
     const rejected = asked.filter((blocks) => blocks > 700).length;
     expect(rejected).toBeLessThan(10);
