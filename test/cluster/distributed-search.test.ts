@@ -8,10 +8,9 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Filters } from '../../src/domain/filters/query.ts';
 import { parseSearch } from '../../src/domain/filters/search-parameters.ts';
 import { statusRank } from '../../src/domain/lifecycle.ts';
-import { readSearchLookups } from '../../src/store/cluster/search-lookups.ts';
 import { statementForms } from '../../src/store/cluster/statement-forms.ts';
 import { readChangesAfter } from '../../src/store/query/history.ts';
-import { distributedSearchSql, searchSql } from '../../src/store/query/search.ts';
+import { distributedSearchSql, readLookups, searchSql } from '../../src/store/query/search.ts';
 import type { Read } from '../../src/store/reads/reads.ts';
 import { renderSql, type Sql } from '../../src/store/sql.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
@@ -41,7 +40,7 @@ let single: Side;
 let cluster: Side;
 /** Look-ups run at the same time. */
 const readLookups = (filters: Filters) =>
-  readSearchLookups(async (text, values) => (await cluster.pool.query(text, [...values])).rows, filters);
+  readLookups(async (text, values) => (await cluster.pool.query(text, [...values])).rows, filters);
 
 const account = evmAddress('account', 1);
 const token = makeToken(sepolia, fuji, 'LINK');
@@ -158,7 +157,7 @@ it.each(checkedSearches)(
   async (parameters, statements) => {
     const query = parseSearch(Object.entries(parameters));
     let count = 0;
-    const lookups = await readSearchLookups(async (text, values) => {
+    const lookups = await readLookups(async (text, values) => {
       count++;
       return (await cluster.pool.query(text, [...values])).rows;
     }, query.filters);
