@@ -39,7 +39,7 @@ interface Side {
 let single: Side;
 let cluster: Side;
 /** Look-ups run at the same time. */
-const readLookups = (filters: Filters) =>
+const lookupsFor = (filters: Filters) =>
   readLookups(async (text, values) => (await cluster.pool.query(text, [...values])).rows, filters);
 
 const account = evmAddress('account', 1);
@@ -123,7 +123,7 @@ it.each(searches)('a search for %j finds the same, page by page', async (paramet
   for (const limit of ['3', '100']) {
     const query = parseSearch([...Object.entries(parameters), ['limit', limit]]);
     const onOneNode = await rowsOf(single, searchSql(query));
-    const onCluster = await rowsOf(cluster, distributedSearchSql(query, await readLookups(query.filters)));
+    const onCluster = await rowsOf(cluster, distributedSearchSql(query, await lookupsFor(query.filters)));
     expect(onCluster).toEqual(onOneNode);
     expect(onOneNode.length).toBeGreaterThan(0);
   }
@@ -170,7 +170,7 @@ it.each(checkedSearches)(
 
 it('reads nothing where a look-up has found that no message satisfies a filter', async () => {
   const query = parseSearch(Object.entries({ address: account, sourceTokenAddress: unknown }));
-  const lookups = await readLookups(query.filters);
+  const lookups = await lookupsFor(query.filters);
   expect(lookups.isEmpty).toBe(true);
   expect(renderSql(distributedSearchSql(query, lookups)).text).toContain('where false');
 });
@@ -205,7 +205,7 @@ it('every filter and every pair of filters finds the same', { timeout: 120_000 }
       ]);
       const query = parseSearch([...parameters, ['limit', '4']]);
       const onOneNode = await rowsOf(single, searchSql(query));
-      const lookups = await readLookups(query.filters);
+      const lookups = await lookupsFor(query.filters);
       expect(await rowsOf(cluster, distributedSearchSql(query, lookups)), `${one} and ${other}`).toEqual(
         onOneNode,
       );

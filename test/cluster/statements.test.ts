@@ -21,8 +21,8 @@ const singleNodeOnly: readonly (readonly [file: string, excerpt: string])[] = [
   ['cluster/statement-forms.ts', 'select count(*)::int as overdue from ('],
   ['cluster/statement-forms.ts', 'with recursive found'],
   ['cluster/statement-forms.ts', 'select from message_token t where t.message_id = recent.message_id'],
-  ['history.ts', 'select measured.*'],
-  ['scan.ts', 'cross join lateral (\n      select message_id from message'],
+  ['query/history.ts', 'select measured.*'],
+  ['query/scan.ts', 'cross join lateral (\n      select message_id from message'],
 ];
 
 interface Statement {
