@@ -6,6 +6,7 @@ import type { ClientBase } from 'pg';
 import { addFlatHistogram, deliveryBucket, flatHistogram } from '../../domain/delivery-times.ts';
 import { statusRank } from '../../domain/lifecycle.ts';
 import type { Message } from '../../domain/message.ts';
+import { groupBy } from '../group-by.ts';
 import { messageIdArray } from './message-row.ts';
 
 /** The fields of a message that statistics count. */
@@ -428,13 +429,11 @@ async function deleteTouchedRuns(
                encode(r.onramp, 'hex') as onramp, r.from_sequence, r.to_sequence`,
     [...laneArrays(changing.map(({ lane }) => lane)), ...runArrays(changing.map(({ run }) => run))],
   );
-  const touched = new Map<string, Run[]>();
-  for (const row of rows) {
-    const runs = touched.get(laneKey(row)) ?? [];
-    runs.push({ from: BigInt(row.from_sequence), to: BigInt(row.to_sequence) });
-    touched.set(laneKey(row), runs);
-  }
-  return touched;
+  const runOf = ({ from_sequence: from, to_sequence: to }: Record<string, string>): Run => ({
+    from: BigInt(from as string),
+    to: BigInt(to as string),
+  });
+  return new Map([...groupBy(rows, laneKey)].map(([key, group]) => [key, group.map(runOf)]));
 }
 
 async function insertRuns(
