@@ -73,7 +73,6 @@ export async function withStore<T>(
   if (!options.notice) for (const line of config.notices) context.err.write(`${line}\n`);
   const store = await openStore({
     place: databasePlace(config),
-    rawRows: config.rawRows,
     notice: (line) => context.err.write(`${line}\n`),
     signal: context.signal,
     // A command that only reads changes nothing.

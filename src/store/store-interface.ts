@@ -28,7 +28,7 @@ export interface StoreOptions {
   /** With `write`, a database role that may only read is refused. */
   readonly access?: 'read' | 'write';
   readonly schema?: SchemaPolicy;
-  /** Whether pages are made of rows as bytes, by internals of the driver (default), or of the driver's own rows. */
+  /** False, for tests and benchmarks: pages are made of the driver's own rows instead of raw rows. */
   readonly rawRows?: boolean;
   /** The most connections for reads; by default as in `wholeProcess`. */
   readonly connections?: number;

@@ -1,17 +1,8 @@
-// @module-tag slow: upgrades, backups and rolling restarts of whole deployments
-/** What those who run the service do with it: upgrade, back up, restore, restart without anybody noticing, run out of disk. */
+// @module-tag slow: backups and rolling restarts of whole deployments
+/** What those who run the service do with it: back up, restore, restart without downtime, run out of disk. */
 import { execFile, execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statfsSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { get, type IncomingMessage } from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
@@ -20,14 +11,13 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { parseSearch } from '../../src/domain/filters/search-parameters.ts';
 import { isRoot } from '../../src/store/server/embedded-binaries.ts';
-import { openStore, type Store } from '../../src/store/store.ts';
+import { openStore } from '../../src/store/store.ts';
 import { numbersUpTo, readStream, until } from '../api/live/live-server.ts';
 import type { SearchBody } from '../api/running-server.ts';
 import { buildProgram, type Running, runProgram, start } from '../cli/program.ts';
-import { createTestDatabase, dataTables, openTestStore } from '../database.ts';
-import { fuji, makeMessage, makeRange, makeSent, makeSnapshot, makeToken, sepolia } from '../fixtures.ts';
+import { openTestStore } from '../database.ts';
+import { makeMessage, makeSnapshot } from '../fixtures.ts';
 import { keptStatistics, recount } from '../lanes/recount.ts';
 import { SECRET, startReceiver } from '../webhooks/receiver.ts';
 import { freePort, problemsOf, temporaryFolder, writeArchive } from './deployment.ts';
@@ -49,101 +39,6 @@ const stop = async (running: Running) => {
   running.child.kill('SIGTERM');
   return running.outcome;
 };
-
-describe('an upgrade', () => {
-  const folder = new URL('../../src/store/schema/migrations/', import.meta.url);
-  const names = readdirSync(folder)
-    .filter((file) => file.endsWith('.sql'))
-    .map((file) => file.replace('.sql', ''))
-    .sort();
-
-  const messages = [
-    makeMessage({ number: 1 }),
-    makeMessage({ number: 2, status: 'SUCCESS' }),
-    makeMessage({ number: 3, status: 'FAILED' }),
-    makeMessage({ number: 4, tokenAmounts: [makeToken(sepolia, fuji, 'LINK')] }),
-  ];
-  const fromChain = makeMessage({ number: 5 });
-
-  async function fill(store: Store): Promise<void> {
-    await store.apply(messages.map(makeSnapshot));
-    await store.apply([makeSent(fromChain), makeRange('Committed', fromChain, 1, 9)]);
-    const holder = '7e57ab1e-0000-4000-8000-000000000001';
-    await store.webhooks.lease({ subscription: 'ops', holder }, 60_000);
-  }
-
-  async function recordsOf(store: Store): Promise<readonly string[]> {
-    return (await store.search(parseSearch([['limit', '100']]))).records;
-  }
-
-  /** A database of an earlier release: its schema, and the rows of today as far as it has tables and columns for them. */
-  async function makeOld(url: string, today: pg.Client, migrations: readonly string[]): Promise<void> {
-    const client = await connected(url);
-    await client.query(
-      `create table migration (number integer primary key, name text not null, checksum text not null,
-         applied_at timestamptz not null default now())`,
-    );
-    for (const name of migrations) {
-      const text = readFileSync(new URL(`${name}.sql`, folder), 'utf8');
-      await client.query(text);
-      await client.query('insert into migration (number, name, checksum) values ($1, $2, $3)', [
-        Number.parseInt(name, 10),
-        name,
-        createHash('sha256').update(text).digest('hex'),
-      ]);
-    }
-    for (const table of await dataTables(client)) {
-      const columns = await columnsOf(client, table);
-      const known = (await columnsOf(today, table)).filter((name) => columns.includes(name)).join(', ');
-      // A migration may have put rows of its own there, such as the key of the cursors.
-      await client.query(`delete from ${table}`);
-      const { rows } = await today.query(`select to_jsonb(t)::text as row from ${table} t`);
-      for (const { row } of rows) {
-        await client.query(
-          `insert into ${table} (${known}) overriding system value
-           select ${known} from jsonb_populate_record(null::${table}, $1::jsonb)`,
-          [row],
-        );
-      }
-    }
-  }
-
-  async function columnsOf(client: pg.Client, table: string): Promise<readonly string[]> {
-    const { rows } = await client.query(
-      `select column_name as name from information_schema.columns
-       where table_schema = 'public' and table_name = $1 and is_generated = 'NEVER'`,
-      [table],
-    );
-    return rows.map(({ name }) => name);
-  }
-
-  test.for(names.map((name, index) => ({ name, count: index + 1 })))(
-    'from the schema that ends with $name, with its data',
-    async ({ count }) => {
-      const current = await openTestStore();
-      onTestFinished(() => current.close());
-      await fill(current);
-      const before = await recordsOf(current);
-      const old = await createTestDatabase({ empty: true });
-      onTestFinished(() => old.drop());
-      await makeOld(old.url, await connected(current.url), names.slice(0, count));
-
-      const upgraded = await openStore({ place: { url: old.url }, content: 'real' });
-      onTestFinished(() => upgraded.close());
-      expect(upgraded.migrations.applied).toEqual(names.slice(count));
-      expect(await recordsOf(upgraded)).toEqual(before);
-      const id = fromChain.messageId.slice(2);
-      expect(await upgraded.messageHistory(id)).toEqual(await current.messageHistory(id));
-      // And goes on from there.
-      const later = [makeMessage({ number: 1, status: 'SUCCESS' }), makeMessage({ number: 6 })];
-      expect(await upgraded.apply(later.map(makeSnapshot))).toMatchObject({ created: 1, updated: 1 });
-      expect(await upgraded.latestPosition()).toBe(String(Number(await current.latestPosition()) + 2));
-      expect(await recordsOf(upgraded)).toHaveLength(before.length + 1);
-      const client = await connected(old.url);
-      expect(await keptStatistics(client)).toEqual(await recount(client));
-    },
-  );
-});
 
 describe('a backup', () => {
   test('of the stopped data folder is a copy of it, which starts as it is', async () => {

@@ -6,7 +6,7 @@ import pg from 'pg';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { makeMessage } from '../fixtures.ts';
-import { makeOlderSchema } from '../upgrade/older-schema.ts';
+import { makeDevelopmentSchema } from '../upgrade/other-schemas.ts';
 import { freshFolder, lanescan } from './program.ts';
 
 const { messageId } = makeMessage();
@@ -45,7 +45,7 @@ async function olderDatabase() {
   const database = await emptyDatabase();
   const client = new pg.Client({ connectionString: database.url });
   await client.connect();
-  await makeOlderSchema(client, 7);
+  await makeDevelopmentSchema(client, 7);
   await client.end();
   return database;
 }
@@ -71,30 +71,9 @@ describe('an empty database', () => {
   });
 });
 
-describe('an older schema', () => {
-  test.each(looking)('%s says what is missing, and does not add it', async (...args) => {
-    const { url, query } = await olderDatabase();
-    const { code, stderr } = await lanescan(args, { env: { DATABASE_URL: url } });
-    expect(stderr).toMatch(/^lanescan: The database has the schema of an earlier release: it lacks 0008-/);
-    expect(stderr).toContain('run `lanescan migrate`');
-    expect(code).toBe(1);
-    expect((await query(migrations)).rows).toEqual([{ latest: 7 }]);
-  });
-
-  test.each([
-    ['!', 'true', 0],
-    ['✗', 'false', 1],
-  ])('doctor marks it with %s where autoMigrate is %s', async (sign, autoMigrate, status) => {
-    const { url, query } = await olderDatabase();
-    const env = { DATABASE_URL: url, LANESCAN_AUTO_MIGRATE: autoMigrate };
-    const { code, stdout } = await lanescan(['doctor', '--port', '0'], { env });
-    expect(stdout).toContain(`${sign} Database: The database has the schema of an earlier release`);
-    expect(code).toBe(status);
-    expect((await query(migrations)).rows).toEqual([{ latest: 7 }]);
-  });
-
-  test('autoMigrate: false makes `migrate` the only verb that changes it', async () => {
-    const { url, query } = await olderDatabase();
+describe('autoMigrate', () => {
+  test('false makes `migrate` the only verb that changes an empty database', async () => {
+    const { url, query } = await emptyDatabase();
     const folder = freshFolder();
     const config = path.join(folder, 'lanescan.yaml');
     writeFileSync(config, 'autoMigrate: false\nport: 0\n');
@@ -104,20 +83,35 @@ describe('an older schema', () => {
     const verbs = [['serve'], ['import', file], ['mirror', 'http://127.0.0.1:9/', '--once'], ['demo']];
     for (const [verb = '', ...args] of verbs) {
       const { code, stderr } = await lanescan([verb, '--config', config, ...args], { env });
-      expect(`${verb}: ${stderr}`).toMatch(/schema of an earlier release: it lacks 0008-/);
+      expect(`${verb}: ${stderr}`).toMatch(/The database is empty/);
       expect(code).toBe(1);
     }
-    expect((await query(migrations)).rows).toEqual([{ latest: 7 }]);
+    expect((await query(tableCount)).rows).toEqual([{ count: 0 }]);
     const migrated = await lanescan(['migrate', '--config', config], { env });
-    expect(migrated.stdout).toMatch(/^applied 0008-/);
+    expect(migrated.stdout).toMatch(/^applied 0021-baseline/);
     expect((await lanescan(['import', '--config', config, file], { env })).code).toBe(0);
   });
 
-  test('import brings it up to date, unless told otherwise', async () => {
-    const { url, query } = await olderDatabase();
+  test('is the default: import sets up an empty database', async () => {
+    const { url, query } = await emptyDatabase();
     expect((await lanescan(['import', '-'], { env: { DATABASE_URL: url } })).code).toBe(0);
-    expect((await query(migrations)).rows[0].latest).toBeGreaterThan(7);
+    expect((await query(migrations)).rows).toEqual([{ latest: 21 }]);
   });
+});
+
+describe('a schema from before the baseline', () => {
+  test.each([...looking, ['migrate'], ['import', '-'], ['doctor', '--port', '0']])(
+    '%s names the version to start first, and changes nothing',
+    async (...args) => {
+      const { url, query } = await olderDatabase();
+      const { code, stdout, stderr } = await lanescan(args, { env: { DATABASE_URL: url } });
+      expect(`${stdout}${stderr}`).toMatch(/The database has the schema 7 of a development version/);
+      expect(`${stdout}${stderr}`).toMatch(/run `lanescan migrate` of commit [0-9a-f]{12} on it/);
+      expect(code).toBe(1);
+      expect((await query(migrations)).rows).toEqual([{ latest: 7 }]);
+      expect((await query(tableCount)).rows).toEqual([{ count: 1 }]);
+    },
+  );
 });
 
 describe('a data folder that is not there', () => {

@@ -8,10 +8,9 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Filters } from '../../src/domain/filters/query.ts';
 import { parseSearch } from '../../src/domain/filters/search-parameters.ts';
 import { statusRank } from '../../src/domain/lifecycle.ts';
-import { readSearchLookups } from '../../src/store/cluster/search-lookups.ts';
 import { statementForms } from '../../src/store/cluster/statement-forms.ts';
 import { readChangesAfter } from '../../src/store/query/history.ts';
-import { distributedSearchSql, searchSql } from '../../src/store/query/search.ts';
+import { distributedSearchSql, readLookups, searchSql } from '../../src/store/query/search.ts';
 import type { Read } from '../../src/store/reads/reads.ts';
 import { renderSql, type Sql } from '../../src/store/sql.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
@@ -40,8 +39,8 @@ interface Side {
 let single: Side;
 let cluster: Side;
 /** Look-ups run at the same time. */
-const readLookups = (filters: Filters) =>
-  readSearchLookups(async (text, values) => (await cluster.pool.query(text, [...values])).rows, filters);
+const lookupsFor = (filters: Filters) =>
+  readLookups(async (text, values) => (await cluster.pool.query(text, [...values])).rows, filters);
 
 const account = evmAddress('account', 1);
 const token = makeToken(sepolia, fuji, 'LINK');
@@ -124,7 +123,7 @@ it.each(searches)('a search for %j finds the same, page by page', async (paramet
   for (const limit of ['3', '100']) {
     const query = parseSearch([...Object.entries(parameters), ['limit', limit]]);
     const onOneNode = await rowsOf(single, searchSql(query));
-    const onCluster = await rowsOf(cluster, distributedSearchSql(query, await readLookups(query.filters)));
+    const onCluster = await rowsOf(cluster, distributedSearchSql(query, await lookupsFor(query.filters)));
     expect(onCluster).toEqual(onOneNode);
     expect(onOneNode.length).toBeGreaterThan(0);
   }
@@ -158,7 +157,7 @@ it.each(checkedSearches)(
   async (parameters, statements) => {
     const query = parseSearch(Object.entries(parameters));
     let count = 0;
-    const lookups = await readSearchLookups(async (text, values) => {
+    const lookups = await readLookups(async (text, values) => {
       count++;
       return (await cluster.pool.query(text, [...values])).rows;
     }, query.filters);
@@ -171,7 +170,7 @@ it.each(checkedSearches)(
 
 it('reads nothing where a look-up has found that no message satisfies a filter', async () => {
   const query = parseSearch(Object.entries({ address: account, sourceTokenAddress: unknown }));
-  const lookups = await readLookups(query.filters);
+  const lookups = await lookupsFor(query.filters);
   expect(lookups.isEmpty).toBe(true);
   expect(renderSql(distributedSearchSql(query, lookups)).text).toContain('where false');
 });
@@ -206,7 +205,7 @@ it('every filter and every pair of filters finds the same', { timeout: 120_000 }
       ]);
       const query = parseSearch([...parameters, ['limit', '4']]);
       const onOneNode = await rowsOf(single, searchSql(query));
-      const lookups = await readLookups(query.filters);
+      const lookups = await lookupsFor(query.filters);
       expect(await rowsOf(cluster, distributedSearchSql(query, lookups)), `${one} and ${other}`).toEqual(
         onOneNode,
       );

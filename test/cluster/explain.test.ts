@@ -6,8 +6,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseSearch } from '../../src/domain/filters/search-parameters.ts';
-import { readSearchLookups } from '../../src/store/cluster/search-lookups.ts';
-import { distributedSearchSql, searchSettings } from '../../src/store/query/search.ts';
+import { distributedSearchSql, readLookups, searchSettings } from '../../src/store/query/search.ts';
 import { renderSql } from '../../src/store/sql.ts';
 import type { Store } from '../../src/store/store.ts';
 import { storedSelector } from '../../src/store/write/message-row.ts';
@@ -115,7 +114,7 @@ describe.skipIf(process.env.CITUS_URL === undefined)('a search on a cluster', { 
   it.each(searches)('for %j reads about a page on each shard, by an index', async (parameters) => {
     const query = parseSearch([...Object.entries(parameters), ['limit', String(LIMIT)]]);
     const plansOfLookups: (readonly DistributedQuery[])[] = [];
-    const lookups = await readSearchLookups(async (text, values) => {
+    const lookups = await readLookups(async (text, values) => {
       plansOfLookups.push(await explain(text, values));
       return (await client.query(text, [...values])).rows;
     }, query.filters);

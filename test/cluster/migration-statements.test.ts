@@ -19,7 +19,7 @@ it.each([
   expect(splitStatements(text)).toEqual(statements);
 });
 
-it('all migrations, statement by statement, make the schema that they make as a whole', async () => {
+it('migrations run statement by statement make the same schema as run whole', async () => {
   const schemaOf = async (run: (client: pg.Client, text: string) => Promise<void>) => {
     const database = await createTestDatabase({ empty: true });
     onTestFinished(() => database.drop());

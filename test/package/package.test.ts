@@ -84,7 +84,7 @@ test('has the built program and its papers, and nothing of the build or the test
       'bin/lanescan',
       'dist/cli/main.js',
       'dist/explorer/index.html',
-      'dist/store/schema/migrations/0001-messages.sql',
+      'dist/store/schema/migrations/0021-baseline.sql',
       'openapi.json',
       'README.md',
     ]),

@@ -9,7 +9,7 @@ import { openStore, type Store } from '../../src/store/store.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
 import { operatorErrorOf } from '../operator-error.ts';
-import { makeOlderSchema } from './older-schema.ts';
+import { nextMigrations } from './other-schemas.ts';
 
 const WAIT = { timeout: 120_000 };
 let database: TestDatabase;
@@ -30,34 +30,38 @@ afterEach(async () => {
   await database.drop();
 });
 
-const token = `('\\x01', 0, '2026-01-01', '\\x0a', '\\x0b', '\\x0c')`;
+/** A store with the schema of this program, and the migrations of the next release. */
+async function makeStore(client: pg.Client) {
+  await migrate(client);
+  await client.query('insert into store (simulated) values (false)');
+  return nextMigrations('create table counted as select count(*)::int as messages from message');
+}
+
 const message = `('\\x01', '2026-01-01', 1, 1, 2, 1, null, 0, 1, 0, false, true, '\\x01', '\\x02', '\\x01', '\\x03', '\\x04', null, '\\x05', '{}')`;
 
 describe('a migration beside a writer of an older release', () => {
   test('waits for the transaction that is under way, says so, and loses none of its rows', async () => {
     const [writer, migrator] = [await connect(), await connect()];
-    await makeOlderSchema(writer, 6);
-    // As the older `apply` does: the row of the store first, then the rest.
+    const { folder, name } = await makeStore(writer);
+    // As `apply` does: the row of the store first, then the rest.
     await writer.query('begin; select position from store for update');
     const notices: string[] = [];
-    const migrating = migrate(migrator, { notice: (line) => notices.push(line) });
+    const migrating = migrate(migrator, { folder, notice: (line) => notices.push(line) });
     await vi.waitFor(
       () => expect(notices.join()).toMatch(/^Waiting to change the schema \(\d+ s\): .*process \d+/),
       WAIT,
     );
-    await writer.query(`insert into message values ${message}; insert into message_token values ${token}`);
-    await writer.query('commit');
-    expect((await migrating).applied[0]).toMatch(/^0007/);
-    const { rows } = await writer.query('select source_selector, dest_selector from message_token');
-    expect(rows).toEqual([{ source_selector: '1', dest_selector: '2' }]);
+    await writer.query(`insert into message values ${message}; commit`);
+    expect((await migrating).applied).toEqual([name]);
+    expect((await writer.query('select messages from counted')).rows).toEqual([{ messages: 1 }]);
   });
 
   test('waits for those that write without the lock of the store', async () => {
     const [writer, migrator] = [await connect(), await connect()];
-    await makeOlderSchema(writer, 7);
+    const { folder } = await makeStore(writer);
     await writer.query(`begin; insert into mirror (source) values ('http://one')`);
     const notices: string[] = [];
-    const migrating = migrate(migrator, { notice: (line) => notices.push(line) });
+    const migrating = migrate(migrator, { folder, notice: (line) => notices.push(line) });
     await vi.waitFor(() => expect(notices).not.toEqual([]), WAIT);
     // Its second table: had the migration kept that one meanwhile, both would wait for each other.
     await writer.query(
@@ -70,23 +74,23 @@ describe('a migration beside a writer of an older release', () => {
 
   test('lets readers go on, also those in a long transaction', async () => {
     const [reader, migrator] = [await connect(), await connect()];
-    await makeOlderSchema(reader, 7);
+    const { folder, name } = await makeStore(reader);
     await reader.query('begin; select * from message; select * from store');
-    expect((await migrate(migrator)).applied[0]).toMatch(/^0008/);
+    expect((await migrate(migrator, { folder })).applied).toEqual([name]);
     await reader.query('select * from history; commit');
   });
 
-  test('gives up in the end, and names who is in the way', async () => {
+  test('gives up in the end, and names the session that blocks it', async () => {
     const [writer, migrator] = [await connect(), await connect()];
-    await makeOlderSchema(writer, 7);
+    const { folder } = await makeStore(writer);
     await writer.query(
       `begin; set local application_name = 'a stuck import'; select position from store for update`,
     );
-    const refusal = await operatorErrorOf(() => migrate(migrator, { timeoutMs: 1 }));
+    const refusal = await operatorErrorOf(() => migrate(migrator, { folder, timeoutMs: 1 }));
     expect(refusal.message).toMatch(/a stuck import \(process \d+, since \d+ s\)/);
-    expect(await databaseSchema(migrator)).toBe(7);
+    expect(await databaseSchema(migrator)).toBe(await knownSchema());
     await writer.query('rollback');
-    await migrate(migrator);
+    await migrate(migrator, { folder });
   });
 });
 

@@ -58,7 +58,6 @@ function shownSettings(config: Config, environment: NodeJS.ProcessEnv): readonly
     live: config.live,
     drainSeconds: config.drainSeconds,
     autoMigrate: config.autoMigrate,
-    rawRows: config.rawRows,
     diagnosis: config.diagnosis,
     diagnosisCallsPerDay: config.diagnosisCallsPerDay,
   };

@@ -43,7 +43,6 @@ Examples:
       const log = await openLog(config, context, { isBatched: true });
       const store = await openStore({
         place: databasePlace(config),
-        rawRows: config.rawRows,
         content: 'simulated',
         access: 'write',
         schema: schemaFor(config),

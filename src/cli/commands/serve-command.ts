@@ -91,7 +91,6 @@ async function serve(flags: ServeFlags, context: CliContext): Promise<void> {
   const store = await openStore({
     place: databasePlace(config),
     replicas: config.replicaUrls,
-    rawRows: config.rawRows,
     startsProcesses: processes,
     ...(flags.index && { content: 'real' }),
     access: flags.index || webhooks.length > 0 ? 'write' : 'read',
@@ -122,7 +121,6 @@ async function serveAsWorker(primary: PrimaryLink, flags: ServeFlags, context: C
     const store = await openStore({
       place: databasePlace(config),
       replicas: config.replicaUrls,
-      rawRows: config.rawRows,
       // The primary has migrated it.
       schema: 'expect',
       // The primary logs the notices of an embedded database.

@@ -62,8 +62,6 @@ export interface Config extends RateLimitOptions {
   readonly drainSeconds: number;
   /** Whether commands other than `migrate` may migrate the schema. */
   readonly autoMigrate: boolean;
-  /** Whether rows of pages stay bytes, by internals of the database driver. */
-  readonly rawRows: boolean;
   /** Number of worker processes. */
   readonly processes: number;
   /** Whether visitors may have executions simulated on the endpoints of `networks`. */
@@ -214,13 +212,6 @@ const settings = {
     takes: 'true, or false: then only `lanescan migrate` changes the schema',
     read: trueOrFalse,
   } as Setting<boolean>,
-  rawRows: {
-    key: 'rawRows',
-    variables: ['LANESCAN_RAW_ROWS'],
-    fallback: true,
-    takes: 'true, or false: then no internals of the database driver are used',
-    read: trueOrFalse,
-  } as Setting<boolean>,
   processes: {
     key: 'processes',
     variables: ['LANESCAN_PROCESSES'],
@@ -321,7 +312,6 @@ export function readConfig(flags: ConfigFlags, processEnvironment: NodeJS.Proces
     live: pick(settings.live),
     drainSeconds: pick(settings.drainSeconds),
     autoMigrate: pick(settings.autoMigrate),
-    rawRows: pick(settings.rawRows),
     processes: pick(settings.processes, flags.processes, 'processes'),
     diagnosis: pick(settings.diagnosis),
     diagnosisCallsPerDay: pick(settings.diagnosisCallsPerDay),

@@ -11,7 +11,6 @@
 import type { BytesHex } from '../../domain/addresses.ts';
 import type { Filters } from '../../domain/filters/query.ts';
 import { type Requirements, satisfiedSql, type TokenRequirement } from '../query/scan.ts';
-import { checksOf } from '../query/search.ts';
 import type { Read } from '../reads/reads.ts';
 import { renderSql } from '../sql.ts';
 import { selectorOf } from '../write/message-row.ts';
@@ -25,6 +24,14 @@ export interface LaneOfNetwork {
 interface KnownLane extends LaneOfNetwork {
   /** Whether any of its messages is ready for manual execution. */
   readonly hasReady: boolean;
+}
+
+/** The existence checks of a search, which a cluster makes before it. */
+export interface SearchChecks {
+  /** A scan whose token no message has finds nothing. */
+  readonly tokens: readonly TokenRequirement[];
+  /** Where no message satisfies any alternative of one of these lists, the answer is empty. */
+  readonly lists: readonly (readonly Requirements[])[];
 }
 
 export interface SearchLookups {
@@ -42,12 +49,15 @@ export interface SearchLookups {
 const MAX_MESSAGES_IN_RANGE = 512;
 const MAX_RANGES = 64;
 
-export async function readSearchLookups(read: Read, filters: Filters): Promise<SearchLookups> {
+export async function readSearchLookups(
+  read: Read,
+  filters: Filters,
+  checks: SearchChecks,
+): Promise<SearchLookups> {
   const hashes = new Set<BytesHex>([
     ...(filters.destTransactionHash ?? []),
     ...(filters.q ?? []).flatMap((term) => term.hashes),
   ]);
-  const checks = checksOf(filters);
   const [lanes, messages, tokens, satisfied] = await Promise.all([
     hasNetwork(filters) ? readLanes(read) : [],
     Promise.all([...hashes].map(async (hash) => [hash, await readMessagesOf(read, hash)] as const)),

@@ -1,6 +1,7 @@
 /** Check of rows that are derived from one record each: the columns of a message, and its tokens. */
 import type { ClientBase } from 'pg';
 import type { Message } from '../../domain/message.ts';
+import { groupBy } from '../group-by.ts';
 import { writeTokens } from '../write/changes.ts';
 import {
   type MessageRow,
@@ -80,12 +81,7 @@ export async function compareSample(
 }
 
 function findFaults(rows: readonly MessageRow[], storedTokens: readonly TokenRow[]): MessageFault[] {
-  const tokensOf = new Map<string, TokenRow[]>();
-  for (const token of storedTokens) {
-    const known = tokensOf.get(token.messageId);
-    if (known) known.push(token);
-    else tokensOf.set(token.messageId, [token]);
-  }
+  const tokensOf = groupBy(storedTokens, ({ messageId }) => messageId);
   const faults: MessageFault[] = [];
   for (const stored of rows) {
     const { messageId } = stored;

@@ -69,54 +69,40 @@ export function createDerivedRows(use: Use, writes: WriteCoordinator): DerivedRo
   return {
     sample: () => use(sample),
     compare: (options) => use((client) => compare(client, options)),
-    repair: (options) => use((client) => writes.runRepair(client, () => repair(client, options))),
+    repair: (options) => use((client) => writes.runRepair(client, () => examine(client, options, true))),
   };
 }
 
-async function compare(
-  client: ClientBase,
-  { signal, advance, note }: DerivedOptions,
-): Promise<DerivedReport> {
+/** A comparison is one transaction, of one snapshot; a repair has one for each step, under the writers' lock. */
+async function compare(client: ClientBase, options: DerivedOptions): Promise<DerivedReport> {
   await client.query('begin isolation level repeatable read read only; set local statement_timeout = 0');
   try {
-    const counts = createCounts();
-    note?.('messages and tokens');
-    let messages = 0;
-    for (let after: string | undefined = ''; after !== undefined; ) {
-      signal.throwIfAborted();
-      const batch = await compareBatch(client, after, BATCH_SIZE);
-      counts.addFaults(batch.faults);
-      messages += batch.size;
-      advance?.(batch.size);
-      after = batch.last;
-    }
-    for (const part of countedTables) {
-      signal.throwIfAborted();
-      note?.(part.table);
-      counts.add(`rows of ${part.table}`, await countDifferences(client, part));
-    }
-    counts.add('descriptions of lanes', await compareDescriptions(client, false));
-    note?.('lane_delivery');
-    counts.add('rows of lane_delivery', await compareDeliveries(client, false));
-    signal.throwIfAborted();
-    note?.('history');
-    addHistory(counts, await compareHistory(client));
-    return { messages, disagreements: counts.disagreements(), unchecked: [] };
+    return await examine(client, options, false);
   } finally {
     await client.query('rollback').catch(() => undefined);
   }
 }
 
-async function repair(client: ClientBase, { signal, advance, note }: DerivedOptions): Promise<DerivedReport> {
+async function examine(
+  client: ClientBase,
+  { signal, advance, note }: DerivedOptions,
+  isRepair: boolean,
+): Promise<DerivedReport> {
   const counts = createCounts();
+  const step = async (name: string, work: () => Promise<void>) => {
+    signal.throwIfAborted();
+    note?.(name);
+    await (isRepair ? withWriteLock(client, work) : work());
+  };
   note?.('messages and tokens');
   let messages = 0;
   for (let after: string | undefined = ''; after !== undefined; ) {
     signal.throwIfAborted();
     const from: string = after;
     const batch = await compareBatch(client, from, BATCH_SIZE);
+    if (!isRepair) counts.addFaults(batch.faults);
     // Most batches are correct. One that is not is read again under the lock, so that it cannot change meanwhile.
-    if (batch.faults.length > 0) {
+    else if (batch.faults.length > 0) {
       await withWriteLock(client, async () => {
         const { faults } = await compareBatch(client, from, BATCH_SIZE);
         await repairMessages(client, faults);
@@ -128,24 +114,22 @@ async function repair(client: ClientBase, { signal, advance, note }: DerivedOpti
     after = batch.last;
   }
   for (const part of countedTables) {
-    signal.throwIfAborted();
-    note?.(part.table);
-    await withWriteLock(client, async () => {
-      counts.add(`rows of ${part.table}`, await repairTable(client, part));
+    await step(part.table, async () => {
+      const differences = isRepair ? await repairTable(client, part) : await countDifferences(client, part);
+      counts.add(`rows of ${part.table}`, differences);
       if (part.table === 'lane_onramp')
-        counts.add('descriptions of lanes', await compareDescriptions(client, true));
+        counts.add('descriptions of lanes', await compareDescriptions(client, isRepair));
     });
   }
-  signal.throwIfAborted();
-  note?.('lane_delivery');
-  await withWriteLock(client, async () =>
-    counts.add('rows of lane_delivery', await compareDeliveries(client, true)),
+  await step('lane_delivery', async () =>
+    counts.add('rows of lane_delivery', await compareDeliveries(client, isRepair)),
   );
-  signal.throwIfAborted();
-  note?.('history');
-  await withWriteLock(client, async () => {
-    counts.add('positions in the history', await repairHistory(client));
-    addHistory(counts, await compareHistory(client));
+  await step('history', async () => {
+    if (isRepair) counts.add('positions in the history', await repairHistory(client));
+    const found = await compareHistory(client);
+    counts.add('messages whose position is not that of their latest change', found.messages);
+    counts.add('position of the store that is not the latest in the history', found.store);
+    counts.add('positions that the history lacks or has twice', found.gaps, false);
   });
   return { messages, disagreements: counts.disagreements(), unchecked: [] };
 }
@@ -215,14 +199,6 @@ async function sample(client: ClientBase): Promise<DerivedReport> {
   });
   return { messages, disagreements: counts.disagreements(), unchecked };
 }
-
-function addHistory(counts: Counts, found: Awaited<ReturnType<typeof compareHistory>>): void {
-  counts.add('messages whose position is not that of their latest change', found.messages);
-  counts.add('position of the store that is not the latest in the history', found.store);
-  counts.add('positions that the history lacks or has twice', found.gaps, false);
-}
-
-type Counts = ReturnType<typeof createCounts>;
 
 function createCounts() {
   const counts = new Map<string, { count: number; isRepairable: boolean }>();

@@ -3,7 +3,7 @@ import type { ClientBase } from 'pg';
 import { addFlatHistogram, deliveryBucket, flatHistogram } from '../../domain/delivery-times.ts';
 import { statusRank } from '../../domain/lifecycle.ts';
 import type { Message } from '../../domain/message.ts';
-import { describeLane } from '../write/statistics.ts';
+import { describeLane, type LaneDay, readLaneDays, writeLaneDays } from '../write/statistics.ts';
 
 /** A table that one statement over all messages can rebuild. */
 interface CountedTable {
@@ -120,11 +120,6 @@ export async function compareDescriptions(client: ClientBase, repair: boolean): 
 
 // --- Delivery times -----------------------------------------------------------------------------------
 
-interface LaneDay {
-  readonly key: readonly [source: string, dest: string, day: string];
-  readonly histogram: Map<number, number>;
-}
-
 const ROWS_PER_FETCH = 10_000;
 const DAYS_PER_BATCH = 500;
 const IS_FILLED = 'json_array_length(histogram) > 0';
@@ -137,12 +132,18 @@ const IS_DELIVERED = `status = ${statusRank('SUCCESS')} and delivery_ms is not n
 export async function compareDeliveries(client: ClientBase, repair: boolean): Promise<number> {
   let count = 0;
   let superfluous = await countStoredDays(client);
-  let days: LaneDay[] = [];
+  let days: (LaneDay & { readonly histogram: Map<number, number> })[] = [];
   const flush = async () => {
-    const { different, stored } = await compareDays(client, days);
-    if (repair) await writeDays(client, different);
+    const stored = await readLaneDays(
+      client,
+      days.map(({ key }) => key),
+    );
+    const different = days.filter(
+      ({ key, histogram }) => inOrder(stored.get(key.join()) ?? new Map()) !== inOrder(histogram),
+    );
+    if (repair) await writeLaneDays(client, different);
     count += different.length;
-    superfluous -= stored;
+    superfluous -= [...stored.values()].filter(({ size }) => size > 0).length;
     days = [];
   };
   await client.query(
@@ -176,46 +177,8 @@ async function countStoredDays(client: ClientBase): Promise<number> {
   return rows[0].days;
 }
 
-interface ComparedDays {
-  readonly different: readonly LaneDay[];
-  /** How many of the days have deliveries in `lane_delivery`. */
-  readonly stored: number;
-}
-
-async function compareDays(client: ClientBase, days: readonly LaneDay[]): Promise<ComparedDays> {
-  const { rows } = await client.query(
-    `select source_selector, dest_selector, day::text as day, histogram
-     from unnest($1::bigint[], $2::bigint[], $3::date[]) as changed (source, dest, on_day)
-     join lane_delivery on source_selector = source and dest_selector = dest and day = on_day`,
-    [0, 1, 2].map((index) => days.map(({ key }) => key[index])),
-  );
-  const stored = new Map<string, string>();
-  for (const row of rows) {
-    const histogram = new Map<number, number>();
-    addFlatHistogram(histogram, row.histogram);
-    stored.set([row.source_selector, row.dest_selector, row.day].join(), inOrder(histogram));
-  }
-  return {
-    different: days.filter(({ key, histogram }) => stored.get(key.join()) !== inOrder(histogram)),
-    stored: rows.filter(({ histogram }) => histogram.length > 0).length,
-  };
-}
-
 function inOrder(histogram: ReadonlyMap<number, number>): string {
   return JSON.stringify(flatHistogram(new Map([...histogram].sort(([a], [b]) => a - b))));
-}
-
-async function writeDays(client: ClientBase, days: readonly LaneDay[]): Promise<void> {
-  if (days.length === 0) return;
-  await client.query(
-    `insert into lane_delivery (source_selector, dest_selector, day, histogram)
-     select * from unnest($1::bigint[], $2::bigint[], $3::date[], $4::json[])
-     on conflict (source_selector, dest_selector, day) do update set histogram = excluded.histogram`,
-    [
-      ...[0, 1, 2].map((index) => days.map(({ key }) => key[index])),
-      days.map(({ histogram }) => JSON.stringify(flatHistogram(histogram))),
-    ],
-  );
 }
 
 /** Deletes histograms of days on which the lane delivered nothing. */

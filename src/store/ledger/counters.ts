@@ -113,7 +113,7 @@ export async function readBlocksAbove(
            and f.kind = 'Sent' and f.network = $5`
       : `select to_sequence as number, body from lane_fact
          where source_selector = $1 and dest_selector = $2 and onramp = decode($3, 'hex') and to_sequence > $4
-           and body like '{"kind":"Committed"%' and network = $5`;
+           and body::json ->> 'kind' = 'Committed' and network = $5`;
   const { rows } = await client.query(
     `select distinct on (number) (body::json -> 'seen' ->> 'blockNumber')::bigint as block,
        body::json -> 'seen' ->> 'blockHash' as hash

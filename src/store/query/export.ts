@@ -3,11 +3,11 @@ import type pg from 'pg';
 import type { Filters, SearchQuery } from '../../domain/filters/query.ts';
 import type { Message } from '../../domain/message.ts';
 import type { Layout } from '../cluster/layout.ts';
-import { readSearchLookups, type SearchLookups } from '../cluster/search-lookups.ts';
+import type { SearchLookups } from '../cluster/search-lookups.ts';
 import type { Read } from '../reads/reads.ts';
 import { renderSql } from '../sql.ts';
 import { type Executions, readExecutionsOf } from './attempts.ts';
-import { distributedSearchSql, exportSql } from './search.ts';
+import { distributedSearchSql, exportSql, readLookups } from './search.ts';
 
 /** All connections of the export pool are in use; the client may retry later. */
 export class ExportsBusyError extends Error {}
@@ -114,7 +114,7 @@ export function createExporter(
       const fetchRecords =
         layout === 'single'
           ? await openCursor(query, filters)
-          : await openPages(query, filters, await readSearchLookups(read, filters));
+          : await openPages(query, filters, await readLookups(read, filters));
       for (let count = FIRST_ROWS; ; ) {
         const records = await fetchRecords(count);
         if (records.length === 0) break;

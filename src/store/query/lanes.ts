@@ -13,6 +13,7 @@ import {
 import { type Status, statuses, statusRank } from '../../domain/lifecycle.ts';
 import type { NetworkInfo } from '../../domain/message.ts';
 import type { StatementForms } from '../cluster/statement-forms.ts';
+import { groupBy } from '../group-by.ts';
 import type { Read } from '../reads/reads.ts';
 import { storedSelector } from '../write/message-row.ts';
 
@@ -99,7 +100,7 @@ export async function readLanes(
   const totals = await readLaneCounts(read, selection);
   const shown = totals.slice(0, selection.limit);
   const lanes = [shown.map(({ source }) => source), shown.map(({ dest }) => dest)];
-  const onramps = groupByLane(await readOnramps(read, lanes, selection.namedRanges));
+  const onramps = groupBy(await readOnramps(read, lanes, selection.namedRanges), keyOf);
   const histograms = await readHistograms(read, lanes, selection.deliveredSince);
   const p99s = shown.map(({ key }) => percentile(histograms.get(key) ?? new Map(), 0.99));
   const overdue = await readOverdue(read, forms, lanes, p99s, selection.now);
@@ -136,16 +137,6 @@ type Row = Record<string, unknown>;
 
 const keyOf = (row: Row) => `${row.source_selector},${row.dest_selector}`;
 
-function groupByLane(rows: readonly Row[]): Map<string, Row[]> {
-  const lanes = new Map<string, Row[]>();
-  for (const row of rows) {
-    const group = lanes.get(keyOf(row));
-    if (group) group.push(row);
-    else lanes.set(keyOf(row), [row]);
-  }
-  return lanes;
-}
-
 interface LaneCounts {
   readonly key: string;
   /** As stored: signed. */
@@ -167,7 +158,7 @@ async function readLaneCounts(read: Read, ends: LaneEnds): Promise<readonly Lane
 
 /** Those with the most messages first. */
 function laneCountsOf(rows: readonly Row[]): readonly LaneCounts[] {
-  const lanes = [...groupByLane(rows)].map(([key, group]) => ({
+  const lanes = [...groupBy(rows, keyOf)].map(([key, group]) => ({
     key,
     source: group[0]?.source_selector as string,
     dest: group[0]?.dest_selector as string,
@@ -183,8 +174,9 @@ function endValues({ sourceChainSelector, destChainSelector }: LaneEnds): (strin
   );
 }
 
-function countsOf(rows: readonly Row[]): MessageCounts {
-  const byStatus = emptyCounts();
+/** The sum of rows with a status, `ready` and a number of messages. */
+export function countsOf(rows: readonly Row[]): MessageCounts {
+  const byStatus = Object.fromEntries(statuses.map((status) => [status, 0])) as Record<Status, number>;
   let readyForManualExecution = 0;
   for (const row of rows) {
     byStatus[statusOf(row)] += Number(row.messages);
@@ -199,10 +191,6 @@ function statusOf({ status }: Row): Status {
   const known = statuses[status as number];
   if (!known) throw new Error(`A statistic has the unknown status ${status}`);
   return known;
-}
-
-export function emptyCounts(): Record<Status, number> {
-  return Object.fromEntries(statuses.map((status) => [status, 0])) as Record<Status, number>;
 }
 
 /** SQL: lanes from two arrays, `$1` and `$2`. */
@@ -362,32 +350,15 @@ export async function readStats(read: Read, { topLanes, firstDay, lastDay }: Sta
   );
   return {
     position: String(row?.position ?? 0),
-    all: lanes.map(({ counts }) => counts).reduce(addCounts, countsOf([])),
+    all: countsOf(rowsOf('lanes')),
     topLanes: lanes.slice(0, topLanes).flatMap(({ key, counts }) => {
       const identity = described.get(key);
       return identity ? [{ ...identity, counts }] : [];
     }),
-    days: daysOf(rowsOf('days')),
-  };
-}
-
-function daysOf(rows: readonly Row[]): readonly DayCounts[] {
-  const days = new Map<string, Row[]>();
-  for (const row of rows) days.set(row.day as string, [...(days.get(row.day as string) ?? []), row]);
-  return [...days].map(([day, group]) => {
-    const { messages, byStatus } = countsOf(group);
-    return { day, messages, byStatus };
-  });
-}
-
-function addCounts(one: MessageCounts, other: MessageCounts): MessageCounts {
-  const byStatus = emptyCounts();
-  for (const status of statuses) byStatus[status] = one.byStatus[status] + other.byStatus[status];
-  return {
-    messages: one.messages + other.messages,
-    byStatus,
-    inFlight: one.inFlight + other.inFlight,
-    readyForManualExecution: one.readyForManualExecution + other.readyForManualExecution,
+    days: [...groupBy(rowsOf('days'), (row) => row.day as string)].map(([day, group]) => {
+      const { messages, byStatus } = countsOf(group);
+      return { day, messages, byStatus };
+    }),
   };
 }
 

@@ -6,7 +6,6 @@ import type { SearchQuery } from '../../domain/filters/query.ts';
 import type { ShortenedText } from '../../domain/filters/search-text.ts';
 import { statusRank } from '../../domain/lifecycle.ts';
 import type { Layout } from '../cluster/layout.ts';
-import { readSearchLookups } from '../cluster/search-lookups.ts';
 import { statementForms } from '../cluster/statement-forms.ts';
 import { arrayFrame, type Page, type PageFrame, type Read, type Reads, readPage } from '../reads/reads.ts';
 import { renderSql, type Sql } from '../sql.ts';
@@ -22,7 +21,7 @@ import {
   type ShortenedMatches,
 } from './lookup.ts';
 import { completeRecord, lacksOfframp, OFFRAMP_MEMBER } from './record-completion.ts';
-import { distributedSearchSql, isShort, pageBound, searchSql } from './search.ts';
+import { distributedSearchSql, isShort, pageBound, readLookups, searchSql } from './search.ts';
 
 export interface StoredRecord {
   readonly record: string;
@@ -44,8 +43,9 @@ export interface MessageReads {
   findMessagesByPrefix(digits: string, limit: number): Promise<readonly string[]>;
   /** Message ids, transactions and addresses with these digits at their ends. */
   shortened(text: ShortenedText): Promise<ShortenedMatches>;
-  /** What a contract is to CCIP; `spelling` is its address as records have it. */
+  /** The same in Base58. */
   shortenedBase58(text: ShortenedText): Promise<Pick<ShortenedMatches, 'transactions' | 'addresses'>>;
+  /** What a contract is to CCIP; `spelling` is its address as records have it. */
   contractRoles(bytes: BytesHex, spelling: string): Promise<readonly KnownContract[]>;
   /** Counts messages while they are few; beyond that, what the statistics have counted. */
   countMessages(): Promise<{ readonly count: number; readonly isExact: boolean }>;
@@ -89,7 +89,7 @@ export function createMessageReads(reads: Reads, cursors: CursorCodec, layout: L
       };
       return layout === 'single'
         ? run(searchSql(query))
-        : readSearchLookups(readPrepared, query.filters).then((lookups) =>
+        : readLookups(readPrepared, query.filters).then((lookups) =>
             run(distributedSearchSql(query, lookups)),
           );
     },

@@ -12,8 +12,8 @@
 import type { QTerm } from '../../domain/filters/parameter-values.ts';
 import { type Filters, MAX_LIMIT, type SearchQuery } from '../../domain/filters/query.ts';
 import type { Layout } from '../cluster/layout.ts';
-import type { SearchLookups } from '../cluster/search-lookups.ts';
-import type { RowBound } from '../reads/reads.ts';
+import { readSearchLookups, type SearchChecks, type SearchLookups } from '../cluster/search-lookups.ts';
+import type { Read, RowBound } from '../reads/reads.ts';
 import { fixedSql, joinSql, type Sql, sql } from '../sql.ts';
 import {
   anyMessageHas,
@@ -22,7 +22,6 @@ import {
   type Requirements,
   type Scan,
   scanFor,
-  type TokenRequirement,
   tokenExists,
 } from './scan.ts';
 
@@ -69,15 +68,12 @@ export function distributedSearchSql(query: SearchQuery, lookups: SearchLookups)
     order by sent_at desc, message_id desc ${limit}`;
 }
 
-/** The existence checks of a search, which a cluster makes before it. */
-export interface SearchChecks {
-  /** A scan whose token no message has finds nothing. */
-  readonly tokens: readonly TokenRequirement[];
-  /** Where no message satisfies any alternative of one of these lists, the answer is empty. */
-  readonly lists: readonly (readonly Requirements[])[];
+/** What `distributedSearchSql` needs to know first. */
+export function readLookups(read: Read, filters: Filters): Promise<SearchLookups> {
+  return readSearchLookups(read, filters, checksOf(filters));
 }
 
-export function checksOf(filters: Filters): SearchChecks {
+function checksOf(filters: Filters): SearchChecks {
   const conditions = conditionsOf(filters);
   const [split = []] = conditions.alternatives;
   const tokens = split

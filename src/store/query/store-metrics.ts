@@ -1,8 +1,7 @@
 /** What an operator watches, from the statistics that every write keeps: nothing here counts messages. */
-import { type Status, statuses, statusRank } from '../../domain/lifecycle.ts';
 import { type MirrorState, readMirrors } from '../ledger/mirror-ledger.ts';
 import type { Read } from '../reads/reads.ts';
-import { emptyCounts, type StatusCounts } from './lanes.ts';
+import { countsOf, type StatusCounts } from './lanes.ts';
 import { type NetworkProgress, readNetworkProgress } from './network-progress.ts';
 
 export interface StoreMetrics {
@@ -42,16 +41,7 @@ export async function readStoreMetrics(read: Read): Promise<StoreMetrics> {
   );
   const networks = await readNetworkProgress(read);
   const mirrors = await readMirrors(read);
-  const byStatus = emptyCounts();
-  let inFlight = 0;
-  let readyForManualExecution = 0;
-  for (const row of totals) {
-    const status: Status = statuses[row.status as number] ?? 'SENT';
-    const messages = Number(row.messages);
-    byStatus[status] += messages;
-    if (statusRank(status) < statusRank('FAILED')) inFlight += messages;
-    if (row.ready) readyForManualExecution += messages;
-  }
+  const { byStatus, inFlight, readyForManualExecution } = countsOf(totals);
   return {
     position: Number(rest?.position ?? 0),
     byStatus,

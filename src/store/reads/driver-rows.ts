@@ -1,5 +1,5 @@
 /**
- * Rows as the driver returns them, without any of its internals: the path of `rawRows: false`.
+ * Rows as the driver returns them, without any of its internals: the reference for tests and benchmarks (`rawRows: false`).
  *
  * It gives the same results as `raw-rows.ts`. It costs more, because each value becomes a string and then bytes again, and
  * because the database sends all rows of a long page before those beyond the bound are dropped.

@@ -5,9 +5,9 @@
  * splitter takes out rows and passes everything else on. A row goes to the current query as the driver's `dataRow` event;
  * the driver's own queries decode its fields, a `RawQuery` gathers it undecoded.
  *
- * The driver's types do not declare what is used here. So package.json pins `pg` and `pg-protocol` to exact versions,
- * test/store/reads/driver-internals.test.ts fails when a used member changes, and `rawRows: false` turns all of it off. What it
- * saves is in docs/decisions/0024-raw-rows-measured.md.
+ * The driver's types do not declare what is used here. So package.json pins `pg` and `pg-protocol` to exact versions, and
+ * test/store/reads/driver-internals.test.ts fails when a used member changes. What it saves is in
+ * docs/decisions/0024-raw-rows-measured.md.
  */
 import { EventEmitter } from 'node:events';
 import pg from 'pg';

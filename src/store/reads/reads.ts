@@ -29,8 +29,8 @@
  *
  * 6. Rows (`rows.ts`). A statement with `collect` gets its rows as bytes. By default these are raw rows: cut out of the
  *    socket's memory before the driver parses them (`raw-rows.ts`), which needs internals of the driver (`raw-query.ts`).
- *    With `rawRows: false` they are made from the driver's own result (`driver-rows.ts`). `page.ts` joins the records of a
- *    search into a page. A page ends at a number of bytes (`RowBound`).
+ *    For comparison, tests and benchmarks make them from the driver's own result (`driver-rows.ts`). `page.ts` joins the records
+ *    of a search into a page. A page ends at a number of bytes (`RowBound`).
  *    Invariants: both ways give the same bytes, and with raw rows the bytes that a read holds in memory are bounded.
  *
  * 7. Time limits. PostgreSQL stops a read after 15 s (`statement_timeout`). After 17 s without an answer the server counts as

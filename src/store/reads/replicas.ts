@@ -130,7 +130,7 @@ export function createReplicaSet(options: ReplicaSetOptions): ReplicaSet {
   const checkNow = async (replica: Replica): Promise<void> => {
     try {
       const [row] = await replica.run('replica', {
-        text: `select revision, pg_is_in_recovery() as is_replica, (select count(*) from migration) as migrations,
+        text: `select revision, pg_is_in_recovery() as is_replica, (select max(number) from migration) as migrations,
                ${identitySql} as identity from store_revision`,
       });
       const found = row as

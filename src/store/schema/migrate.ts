@@ -3,6 +3,9 @@
  * first locks all writers out (`migration-lock.ts`), and last installs the guard against older writers (`writer-guard.ts`).
  *
  * Several processes may start at once: an advisory lock lets one migrate while the others wait and then find nothing to do.
+ *
+ * The first file is a baseline, which replaced the migrations up to its number. A database that has all of these has the
+ * same schema and goes on; one with fewer has to be migrated by the last version that had them.
  */
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
@@ -16,6 +19,12 @@ import { guardWriters } from './writer-guard.ts';
 
 const migrationsFolder = new URL('./migrations/', import.meta.url);
 
+/** The baseline's number, and the checksum of the last migration that it replaced, which had the same number. */
+const BASELINE = 21;
+const REPLACED_CHECKSUM = '2fd39d0237026f3fb453d3838813305f6bad38552be4da0acc1dadc267b01f17';
+/** The last commit with the migrations that the baseline replaced. */
+const LAST_COMMIT_BEFORE_BASELINE = '4b9af096c26d';
+
 interface Migration {
   readonly number: number;
   readonly name: string;
@@ -28,18 +37,24 @@ type AppliedMigrations = ReadonlyMap<number, { readonly name: string; readonly c
 export interface MigrationReport {
   /** The names of those applied now. */
   readonly applied: readonly string[];
-  /** How many the schema has in all. */
+  /** How many the schema has in all, each of those that the baseline replaced included. */
   readonly total: number;
 }
 
 export interface MigrateOptions extends LockOptions {
   /** The last migration to apply, for a copy of a database that has no later one. */
   readonly upTo?: number;
+  /** The migrations to apply; by default those of this program. */
+  readonly folder?: URL;
 }
 
 /** The number of the latest migration that this program has. */
 export async function knownSchema(): Promise<number> {
-  return Math.max(...(await readMigrations()).map(({ number }) => number));
+  return latestOf(await readMigrations());
+}
+
+function latestOf(migrations: readonly Migration[]): number {
+  return Math.max(...migrations.map(({ number }) => number));
 }
 
 /**
@@ -48,32 +63,32 @@ export async function knownSchema(): Promise<number> {
  */
 export async function migrate(
   client: ClientBase,
-  { upTo = Number.POSITIVE_INFINITY, ...options }: MigrateOptions = {},
+  { upTo = Number.POSITIVE_INFINITY, folder, ...options }: MigrateOptions = {},
 ): Promise<MigrationReport> {
-  const known = (await readMigrations()).filter(({ number }) => number <= upTo);
+  const known = (await readMigrations(folder)).filter(({ number }) => number <= upTo);
   return withMigrationLock(client, options, async () => {
     const pending = await pendingMigrations(client, known);
     if (pending.length > 0) {
       await withoutWriters(client, options, async () => {
         for (const migration of pending) await applyMigration(client, migration);
-        await guardWriters(client, Math.max(...known.map(({ number }) => number)));
+        await guardWriters(client, latestOf(known));
       }).catch(async (error) => {
         throw isPermissionError(error) ? await notAllowed(client, pending[0] as Migration, error) : error;
       });
     }
-    return { applied: pending.map(({ name }) => name), total: known.length };
+    return { applied: pending.map(({ name }) => name), total: latestOf(known) };
   });
 }
 
 /** Throws an OperatorError unless the schema is the one that this program knows. Changes nothing. */
-export async function requireSchema(client: ClientBase): Promise<MigrationReport> {
-  const known = await readMigrations();
+export async function requireSchema(client: ClientBase, folder?: URL): Promise<MigrationReport> {
+  const known = await readMigrations(folder);
   const pending = await pendingMigrations(client, known);
   if (pending.length === known.length) {
     throw new NotInitialisedError('The database is empty: Lanescan has not been set up in it yet.');
   }
   if (pending.length > 0) throw new OlderSchemaError(pending.map(({ name }) => name));
-  return { applied: [], total: known.length };
+  return { applied: [], total: latestOf(known) };
 }
 
 /** The number of the latest migration that the database has; 0 where it has none. */
@@ -96,11 +111,11 @@ async function pendingMigrations(
   return known.filter((migration) => !done.has(migration.number));
 }
 
-async function readMigrations(): Promise<readonly Migration[]> {
-  const files = (await readdir(migrationsFolder)).filter((file) => file.endsWith('.sql')).sort();
+async function readMigrations(folder = migrationsFolder): Promise<readonly Migration[]> {
+  const files = (await readdir(folder)).filter((file) => file.endsWith('.sql')).sort();
   return Promise.all(
     files.map(async (file) => {
-      const text = await readFile(new URL(file, migrationsFolder), 'utf8');
+      const text = await readFile(new URL(file, folder), 'utf8');
       return {
         number: Number.parseInt(file, 10),
         name: file.replace(/\.sql$/, ''),
@@ -123,7 +138,15 @@ async function appliedMigrations(client: ClientBase): Promise<AppliedMigrations>
 }
 
 function verify(known: readonly Migration[], done: AppliedMigrations): void {
+  const latest = Math.max(0, ...done.keys());
+  if (latest > 0 && latest < BASELINE) {
+    throw new OperatorError(
+      `The database has the schema ${latest} of a development version; this version of Lanescan upgrades from ${BASELINE} on.`,
+      `Make a backup, run \`lanescan migrate\` of commit ${LAST_COMMIT_BEFORE_BASELINE} on it, then start this version again.`,
+    );
+  }
   for (const [number, { name, checksum }] of done) {
+    if (number < BASELINE || (number === BASELINE && checksum === REPLACED_CHECKSUM)) continue;
     const migration = known.find((candidate) => candidate.number === number);
     if (!migration) {
       throw new OperatorError(

@@ -1,5 +1,5 @@
 /**
- * The guard against older writers: a statement trigger on every table. It refuses sessions that do not declare the schema of
+ * The guard against older writers: a statement trigger on every table. It rejects sessions that do not declare the schema of
  * the database, or a later one. For all others it costs one comparison a statement, and no round trip.
  */
 import type { ClientBase } from 'pg';
@@ -7,10 +7,8 @@ import { OperatorError } from '../../base/operator-error.ts';
 import { readDistributedTables } from '../cluster/layout.ts';
 import { existingTables } from './tables.ts';
 
-/** The migration that creates the trigger's function. */
-const GUARDED_SINCE = 8;
-/** SQLSTATE of the trigger's refusal, raised in migration 0008. */
-const REFUSED_WRITER = '57L01';
+/** SQLSTATE that the trigger raises. */
+const REJECTED_WRITER = '57L01';
 /** SQL of the schema that a session declares; 0 where it declares none. */
 const DECLARED = `coalesce(nullif(current_setting('lanescan.schema', true), ''), '0')::integer`;
 /** SQLSTATEs of an undefined table, column or function. */
@@ -34,7 +32,6 @@ export function declaredSchema(schema: number): string {
 
 /** Creates the guard on every table, for a schema of this number; inside the transaction of the migration. */
 export async function guardWriters(client: ClientBase, schema: number): Promise<void> {
-  if (schema < GUARDED_SINCE) return;
   // A distributed table cannot have one. Its writers write to other tables in the same transaction.
   const distributed = await readDistributedTables(client);
   for (const table of await existingTables(client)) {
@@ -46,10 +43,10 @@ export async function guardWriters(client: ClientBase, schema: number): Promise<
   }
 }
 
-/** Turns a refusal by the guard into a SchemaMovedError; `known` is the schema of this program. Other errors stay. */
+/** Turns the guard's error into a SchemaMovedError; `known` is the schema of this program. Other errors stay. */
 export function explainRejectedWriter(error: unknown, known: number): unknown {
   const { code, detail } = (error ?? {}) as { code?: unknown; detail?: unknown };
-  return code === REFUSED_WRITER ? new SchemaMovedError(Number(detail), known, { cause: error }) : error;
+  return code === REJECTED_WRITER ? new SchemaMovedError(Number(detail), known, { cause: error }) : error;
 }
 
 /** Whether a statement failed because the schema does not have what it names. */

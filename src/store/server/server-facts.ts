@@ -74,7 +74,7 @@ async function queryFacts(client: pg.ClientBase): Promise<ServerFacts> {
   );
   const [server] = servers;
   const { rows: content } = server.has_schema
-    ? await client.query('select position, (select count(*) from migration) as migrations from store')
+    ? await client.query('select position, (select max(number) from migration) as migrations from store')
     : { rows: [] };
   return {
     identity: server.identity,

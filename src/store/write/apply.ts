@@ -9,11 +9,19 @@
  * before is written.
  */
 import type { ClientBase } from 'pg';
-import { type Fact, isMessageFact, isRangeFact, isRootFact, type MessageFact } from '../../domain/facts.ts';
+import {
+  type Fact,
+  factMessageId,
+  isMessageFact,
+  isRangeFact,
+  isRootFact,
+  type MessageFact,
+} from '../../domain/facts.ts';
 import type { Message } from '../../domain/message.ts';
 import type { WriteCoordinator } from '../cluster/write-coordinator.ts';
+import { groupBy } from '../group-by.ts';
 import { type Change, foldAll, rowsOfSnapshots, writeChanges } from './changes.ts';
-import { groupByMessage, isUnchangedSnapshot, readKnownFacts, readStored } from './known-facts.ts';
+import { isUnchangedSnapshot, readKnownFacts, readStored } from './known-facts.ts';
 import {
   messagesInRanges,
   type OrphanedBlock,
@@ -43,7 +51,7 @@ export function applyFacts(
   orphaned: readonly OrphanedBlock[] = [],
   alongside?: () => Promise<void>,
 ): Promise<ApplyReport> {
-  const newFacts = groupByMessage(facts.filter(isMessageFact));
+  const newFacts = groupBy(facts.filter(isMessageFact), (fact) => factMessageId(fact).slice(2));
   const rows = rowsOfSnapshots(facts);
   return writes.run(client, () => applyBatch(client, writes, { facts, newFacts, rows, orphaned }, alongside));
 }

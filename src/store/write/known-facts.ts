@@ -1,13 +1,12 @@
 /** What the fold of a message needs: its stored row, its stored facts, and the new facts of the batch. */
 import type { ClientBase } from 'pg';
-import {
-  type ChainFact,
-  type Fact,
-  factMessageId,
-  type MessageFact,
-  type RangeFact,
-  type SentMessage,
-  type SourceFinalized,
+import type {
+  ChainFact,
+  Fact,
+  MessageFact,
+  RangeFact,
+  SentMessage,
+  SourceFinalized,
 } from '../../domain/facts.ts';
 import { joinSnapshots } from '../../domain/fold.ts';
 import type { Message } from '../../domain/message.ts';
@@ -15,17 +14,6 @@ import { KEPT_ATTEMPTS, readEarlierIds } from './earlier-attempts.ts';
 import { factId, rangesCovering } from './lane-facts.ts';
 import { type MessageRow, messageIdArray } from './message-row.ts';
 import type { CountedMessage } from './statistics.ts';
-
-export function groupByMessage(facts: readonly MessageFact[]): Map<string, MessageFact[]> {
-  const groups = new Map<string, MessageFact[]>();
-  for (const fact of facts) {
-    const id = factMessageId(fact).slice(2);
-    const group = groups.get(id);
-    if (group) group.push(fact);
-    else groups.set(id, [fact]);
-  }
-  return groups;
-}
 
 export interface StoredMessage {
   readonly digest: string;

@@ -6,6 +6,7 @@ import type { ClientBase } from 'pg';
 import { addFlatHistogram, deliveryBucket, flatHistogram } from '../../domain/delivery-times.ts';
 import { statusRank } from '../../domain/lifecycle.ts';
 import type { Message } from '../../domain/message.ts';
+import { groupBy } from '../group-by.ts';
 import { messageIdArray } from './message-row.ts';
 
 /** The fields of a message that statistics count. */
@@ -134,31 +135,56 @@ async function addCounts(
 /** Adds to the histograms of the days that changed. A lane's day is one row. */
 async function addDeliveries(client: ClientBase, deltas: readonly CountChange[]): Promise<void> {
   if (deltas.length === 0) return;
-  const days = new Map<string, { lane: readonly string[]; histogram: Map<number, number> }>();
-  for (const { key } of deltas) {
-    const lane = key.slice(0, 3);
-    days.set(lane.join(), { lane, histogram: new Map() });
-  }
-  const columns = [0, 1, 2].map((index) => [...days.values()].map(({ lane }) => lane[index]));
-  const { rows } = await client.query(
-    `select source_selector, dest_selector, day::text as day, histogram
-     from unnest($1::bigint[], $2::bigint[], $3::date[]) as changed (source, dest, on_day)
-     join lane_delivery on source_selector = source and dest_selector = dest and day = on_day`,
-    columns,
-  );
-  for (const row of rows) {
-    const known = days.get([row.source_selector, row.dest_selector, row.day].join());
-    if (known) addFlatHistogram(known.histogram, row.histogram);
-  }
+  const keys = new Map(deltas.map(({ key }) => [key.slice(0, 3).join(), key.slice(0, 3)]));
+  const stored = await readLaneDays(client, [...keys.values()]);
+  const days = new Map([...keys].map(([id, key]) => [id, { key, histogram: stored.get(id) ?? new Map() }]));
   for (const { key, delta } of deltas) {
     const day = days.get(key.slice(0, 3).join());
     if (day) addFlatHistogram(day.histogram, [Number(key[3]), delta]);
   }
+  await writeLaneDays(client, [...days.values()]);
+}
+
+/** A row of `lane_delivery`. */
+export interface LaneDay {
+  /** Source, destination and day. */
+  readonly key: readonly string[];
+  readonly histogram: ReadonlyMap<number, number>;
+}
+
+const laneDayArrays = (keys: readonly (readonly string[])[]) =>
+  [0, 1, 2].map((index) => keys.map((key) => key[index]));
+
+/** The histograms that these keys have, by the key joined with commas. */
+export async function readLaneDays(
+  client: ClientBase,
+  keys: readonly LaneDay['key'][],
+): Promise<Map<string, Map<number, number>>> {
+  const { rows } = await client.query(
+    `select source_selector, dest_selector, day::text as day, histogram
+     from unnest($1::bigint[], $2::bigint[], $3::date[]) as changed (source, dest, on_day)
+     join lane_delivery on source_selector = source and dest_selector = dest and day = on_day`,
+    laneDayArrays(keys),
+  );
+  return new Map(
+    rows.map((row) => {
+      const histogram = new Map<number, number>();
+      addFlatHistogram(histogram, row.histogram);
+      return [[row.source_selector, row.dest_selector, row.day].join(), histogram];
+    }),
+  );
+}
+
+export async function writeLaneDays(client: ClientBase, days: readonly LaneDay[]): Promise<void> {
+  if (days.length === 0) return;
   await client.query(
     `insert into lane_delivery (source_selector, dest_selector, day, histogram)
      select * from unnest($1::bigint[], $2::bigint[], $3::date[], $4::json[])
      on conflict (source_selector, dest_selector, day) do update set histogram = excluded.histogram`,
-    [...columns, [...days.values()].map(({ histogram }) => JSON.stringify(flatHistogram(histogram)))],
+    [
+      ...laneDayArrays(days.map(({ key }) => key)),
+      days.map(({ histogram }) => JSON.stringify(flatHistogram(histogram))),
+    ],
   );
 }
 
@@ -403,13 +429,11 @@ async function deleteTouchedRuns(
                encode(r.onramp, 'hex') as onramp, r.from_sequence, r.to_sequence`,
     [...laneArrays(changing.map(({ lane }) => lane)), ...runArrays(changing.map(({ run }) => run))],
   );
-  const touched = new Map<string, Run[]>();
-  for (const row of rows) {
-    const runs = touched.get(laneKey(row)) ?? [];
-    runs.push({ from: BigInt(row.from_sequence), to: BigInt(row.to_sequence) });
-    touched.set(laneKey(row), runs);
-  }
-  return touched;
+  const runOf = ({ from_sequence: from, to_sequence: to }: Record<string, string>): Run => ({
+    from: BigInt(from as string),
+    to: BigInt(to as string),
+  });
+  return new Map([...groupBy(rows, laneKey)].map(([key, group]) => [key, group.map(runOf)]));
 }
 
 async function insertRuns(

@@ -1,25 +1,13 @@
-import { createHash } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parseSearch } from '../../../src/domain/filters/search-parameters.ts';
-import { migrate } from '../../../src/store/schema/migrate.ts';
+import { knownSchema, migrate, requireSchema, verifiedSchema } from '../../../src/store/schema/migrate.ts';
 import { openStore, type Store } from '../../../src/store/store.ts';
 import { createTestDatabase, type TestDatabase } from '../../database.ts';
-import {
-  makeExecuted,
-  makeFinalized,
-  makeManualExecutionOpened,
-  makeMessage,
-  makePolicy,
-  makeRange,
-  makeRootBlessed,
-  makeSent,
-  makeSnapshot,
-  makeVerifierCompleted,
-} from '../../fixtures.ts';
+import { makeMessage, makeSnapshot } from '../../fixtures.ts';
 import { operatorErrorOf } from '../../operator-error.ts';
-import { makeOlderSchema } from '../../upgrade/older-schema.ts';
+import { makeDevelopmentSchema, nextMigrations } from '../../upgrade/other-schemas.ts';
 
 let database: TestDatabase;
 let client: pg.Client;
@@ -38,6 +26,7 @@ const migrationNames = (await readdir(new URL('../../../src/store/schema/migrati
   .filter((file) => file.endsWith('.sql'))
   .map((file) => file.replace('.sql', ''))
   .sort();
+const total = await knownSchema();
 
 async function schema(): Promise<string[]> {
   const { rows } = await client.query(
@@ -50,7 +39,7 @@ async function schema(): Promise<string[]> {
 
 describe('migrating', () => {
   it('makes the whole schema in an empty database, and writes down what it did', async () => {
-    expect(await migrate(client)).toEqual({ applied: migrationNames, total: migrationNames.length });
+    expect(await migrate(client)).toEqual({ applied: migrationNames, total });
     const { rows } = await client.query('select number, name, checksum from migration order by number');
     expect(rows.map(({ name }) => name)).toEqual(migrationNames);
     expect(rows.map(({ number }) => number)).toEqual(migrationNames.map((name) => Number.parseInt(name, 10)));
@@ -61,7 +50,7 @@ describe('migrating', () => {
   it('finds nothing to do the second time', async () => {
     await migrate(client);
     const before = await schema();
-    expect(await migrate(client)).toEqual({ applied: [], total: migrationNames.length });
+    expect(await migrate(client)).toEqual({ applied: [], total });
     expect(await schema()).toEqual(before);
   });
 
@@ -101,7 +90,9 @@ describe('migrating', () => {
 
   it('refuses a database whose migration was another', { tags: 'slow' }, async () => {
     await migrate(client);
-    await client.query(`update migration set checksum = repeat('0', 64) where number = 1`);
+    await client.query(
+      `update migration set checksum = repeat('0', 64) where number = (select min(number) from migration)`,
+    );
     const error = await operatorErrorOf(() => migrate(client));
     expect(error.message).toContain(`${migrationNames[0]}`);
     expect(error.remedy).not.toBe('');
@@ -132,77 +123,37 @@ describe('migrating', () => {
     }
   });
 
-  it('gives commits that are there already the root by which blessings find them', {
-    tags: 'slow',
-  }, async () => {
-    const folder = new URL('../../../src/store/schema/migrations/', import.meta.url);
-    const old = migrationNames.filter((name) => name < '0004');
-    await client.query(
-      'create table migration (number integer primary key, name text not null, checksum text not null, applied_at timestamptz not null default now())',
-    );
-    for (const name of old) {
-      const text = await readFile(new URL(`${name}.sql`, folder), 'utf8');
-      await client.query(text);
-      await client.query('insert into migration (number, name, checksum) values ($1, $2, $3)', [
-        Number.parseInt(name, 10),
-        name,
-        createHash('sha256').update(text).digest('hex'),
-      ]);
-    }
-    const message = makeMessage({ version: '1.5.0' });
-    const commit = makeRange('Committed', message, 1, 3);
-    const selector = (network: { chainSelector: string }) =>
-      BigInt.asIntN(64, BigInt(network.chainSelector)).toString();
-    await client.query(
-      `insert into lane_fact (source_selector, dest_selector, onramp, to_sequence, from_sequence, fact_id,
-                              network, block_hash, body)
-       values ($1, $2, $3, 3, 1, '\\x01', $2, $4, $5), ($1, $2, $3, 9, 8, '\\x02', $2, $4, $6)`,
-      [
-        selector(message.sourceNetworkInfo),
-        selector(message.destNetworkInfo),
-        Buffer.from(message.onramp.slice(2), 'hex'),
-        commit.seen.blockHash,
-        JSON.stringify(commit),
-        JSON.stringify({ ...commit, merkleRoot: 'none' }),
-      ],
-    );
+  it('goes on with a database that has all migrations replaced by the baseline', async () => {
+    await makeDevelopmentSchema(client, total);
     const store = await openStore({ place: { url: database.url } });
     try {
-      expect(store.migrations.applied).toEqual(migrationNames.filter((name) => name >= '0004'));
-      await store.apply([makeSent(message), makeRootBlessed(message, 1, 3)]);
-      expect((await store.search(parseSearch([['status', 'BLESSED']]))).records).toHaveLength(1);
+      expect(store.migrations).toEqual({ applied: [], total });
+      await store.apply([makeSnapshot(makeMessage())]);
+      expect(await requireSchema(client)).toEqual({ applied: [], total });
     } finally {
       await store.close();
     }
+    const { folder, name } = await nextMigrations('create table later ()');
+    expect(await migrate(client, { folder })).toEqual({ applied: [name], total: total + 1 });
   });
 
-  it('gives facts that are there already their kind, and asks writers for it from then on', {
-    tags: 'slow',
-  }, async () => {
-    await makeOlderSchema(client, 10);
-    const message = { ...makeMessage({ version: '2.0.0' }), data: '"kind":"Executed" \u0000' };
-    const facts = [
-      makeSent(message),
-      makeSnapshot(message),
-      makeFinalized(message),
-      makePolicy(message, {}),
-      makeVerifierCompleted(message, 'verifier'),
-      makeManualExecutionOpened(message),
-      makeExecuted(message, true),
-    ];
-    for (const [index, fact] of facts.entries()) {
-      await client.query('insert into fact (message_id, fact_id, body) values ($1, $2, $3)', [
-        Buffer.from(message.messageId.slice(2), 'hex'),
-        Buffer.of(index),
-        JSON.stringify(fact),
-      ]);
+  it('rejects a database from before the baseline, and names the version to start first', async () => {
+    await makeDevelopmentSchema(client, total - 1);
+    const before = await schema();
+    for (const use of [migrate, requireSchema, verifiedSchema]) {
+      const error = await operatorErrorOf(() => use(client));
+      expect(error.message).toContain(`schema ${total - 1} of a development version`);
+      expect(error.remedy).toMatch(/run `lanescan migrate` of commit [0-9a-f]{12} on it/);
     }
+    expect(await schema()).toEqual(before);
+  });
+
+  it('applies only what is missing, and names it where migrating is not allowed', async () => {
     await migrate(client);
-    const { rows } = await client.query('select kind from fact order by fact_id');
-    expect(rows).toEqual(facts.map(({ kind }) => ({ kind })));
-    await expect(
-      client.query(`insert into fact (message_id, fact_id, body) values ('\\x01', '\\x01', '{}')`),
-    ).rejects.toThrow(/null value in column "kind"/);
+    const { folder, name } = await nextMigrations('create table later ()');
+    expect((await operatorErrorOf(() => requireSchema(client, folder))).message).toContain(`it lacks ${name}`);
+    expect((await migrate(client, { folder })).applied).toEqual([name]);
+    expect(await requireSchema(client, folder)).toEqual({ applied: [], total: total + 1 });
   });
 
   it('takes back all of a migration that fails halfway', async () => {
