@@ -1,16 +1,10 @@
 /** The export over HTTP: the same rows as a page walk, from one moment, in two formats. */
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { statuses } from '../../src/domain/lifecycle.ts';
 import type { Message } from '../../src/domain/message.ts';
 import { importRecords } from '../../src/ingest/import/import.ts';
-import {
-  expectError,
-  type RunningServer,
-  type SearchBody,
-  startServer,
-  startServerForTest,
-} from '../api/running-server.ts';
+import { expectError, type SearchBody, serverForAll, startServerForTest } from '../api/running-server.ts';
 import { sampleMessages, tokenToEvm } from '../api/sample-messages.ts';
 import { isOnCluster, openTestStore } from '../database.ts';
 import { evmAddress, fuji, makeMessage, makeSnapshot, sepolia, solanaDevnet } from '../fixtures.ts';
@@ -37,11 +31,7 @@ const crowd = Array.from({ length: 700 }, (_, index) =>
   }),
 );
 
-let server: RunningServer;
-beforeAll(async () => {
-  server = await startServer([...sampleMessages, formula, ...crowd]);
-});
-afterAll(() => server.close());
+const server = serverForAll([...sampleMessages, formula, ...crowd]);
 
 async function walk(filters: string): Promise<Message[]> {
   const all: Message[] = [];

@@ -127,9 +127,6 @@ class IdReader {
 async function startTwo(databaseUrl: string): Promise<readonly string[]> {
   if (!isFull) {
     const servers = await Promise.all([startServerOn(databaseUrl), startServerOn(databaseUrl)]);
-    onTestFinished(async () => {
-      await Promise.all(servers.map((server) => server.close()));
-    });
     return servers.map(({ url }) => url);
   }
   await buildProgram();

@@ -323,7 +323,7 @@ describe('a reader that comes back', () => {
 
   test('is served what committed late, in its order', async () => {
     const [server] = await startServers({});
-    const blocker = new pg.Client({ connectionString: server.databaseUrl });
+    const blocker = new pg.Client({ connectionString: server.store.url });
     await blocker.connect();
     const reader = await readStream(stream(server));
     await blocker.query('begin; lock table history in share mode');
@@ -343,7 +343,7 @@ describe('a reader that comes back', () => {
 test('nothing is missed when the connection that listens breaks', async () => {
   const [server] = await startServers({});
   const reader = await readStream(stream(server));
-  const client = new pg.Client({ connectionString: server.databaseUrl });
+  const client = new pg.Client({ connectionString: server.store.url });
   await client.connect();
   for (const round of numbersUpTo(3)) {
     await until(async () => {
@@ -404,7 +404,7 @@ describe('a slow reader', () => {
 test('one read of the history at a time runs for streams that catch up; the others wait for their turn', async () => {
   const [server] = await startServers({});
   await server.store.apply(messages(3).map(makeSnapshot));
-  const [locker, monitor] = [new pg.Client(server.databaseUrl), new pg.Client(server.databaseUrl)];
+  const [locker, monitor] = [new pg.Client(server.store.url), new pg.Client(server.store.url)];
   for (const client of [locker, monitor]) await client.connect();
   onTestFinished(async () => {
     await locker.end();

@@ -1,6 +1,6 @@
 /** What the service refuses, each refusal in the one shape, naming what is wrong. */
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { ErrorCode } from '../../../src/domain/errors.ts';
 import {
   filterNames,
@@ -13,9 +13,8 @@ import {
   expectError,
   expectFreshRequestId,
   expectNoInside,
-  type RunningServer,
   sendBytes,
-  startServer,
+  serverForAll,
 } from '../running-server.ts';
 
 const message = makeMessage();
@@ -31,11 +30,7 @@ const knownPaths = [
   '/',
 ];
 
-let server: RunningServer;
-beforeAll(async () => {
-  server = await startServer([message]);
-});
-afterAll(() => server.close());
+const server = serverForAll([message]);
 
 interface ParameterCase {
   readonly query: string;
