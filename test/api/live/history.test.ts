@@ -19,7 +19,7 @@ import {
   makeVerifierCompleted,
   sepolia,
 } from '../../fixtures.ts';
-import { expectError, serverForAll } from '../running-server.ts';
+import { serverForAll } from '../running-server.ts';
 
 interface HistoryBody {
   readonly messageId: string;
@@ -257,22 +257,4 @@ describe('a reorganisation', () => {
     const positions = again.changes.map(({ position }) => Number(position));
     expect(positions).toEqual([...positions].sort((a, b) => a - b));
   });
-});
-
-test('unknown ids, ids that are none and parameters are refused', async () => {
-  expectError(await server.ask(`/v2/messages/${hashOf('nobody')}/history`), 404, 'MESSAGE_NOT_FOUND');
-  expectError(await server.ask('/v2/messages/0x12/history'), 400, 'INVALID_MESSAGE_ID');
-  expectError(
-    await server.ask(`/v2/messages/${hashOf('nobody')}/history?limit=1`),
-    400,
-    'INVALID_PARAMETERS',
-  );
-});
-
-test('the id may be in capitals, and the path without a version', async () => {
-  const message = fresh();
-  await told([makeSent(message)]);
-  const shouted = `0x${message.messageId.slice(2).toUpperCase()}`;
-  const answer = await server.ask(`/messages/${shouted}/history`);
-  expect(answer.json<HistoryBody>().messageId).toBe(message.messageId);
 });
