@@ -225,12 +225,12 @@ test('headers say what the file is; HEAD has them alone; the static path wins ov
   expect(nothing.text).toMatch(/^messageId,.*,data,offramp,.*,sourceMembers\r\n$/);
 });
 
-test('parameters that an export does not take are refused by name', async () => {
-  const refused = async (query: string) =>
+test('parameters that an export does not take are rejected by name', async () => {
+  const rejected = async (query: string) =>
     expectError(await server.ask(`/v2/messages/export?${query}`), 400, 'INVALID_PARAMETERS').details;
-  expect(await refused('format=xml')).toEqual([{ parameter: 'format', problem: 'takes csv or ndjson' }]);
-  expect((await refused('cursor=abc')).map(({ parameter }) => parameter)).toEqual(['cursor']);
-  expect((await refused('limit=5&format=&sender=nobody')).map(({ parameter }) => parameter).sort()).toEqual([
+  expect(await rejected('format=xml')).toEqual([{ parameter: 'format', problem: 'takes csv or ndjson' }]);
+  expect((await rejected('cursor=abc')).map(({ parameter }) => parameter)).toEqual(['cursor']);
+  expect((await rejected('limit=5&format=&sender=nobody')).map(({ parameter }) => parameter).sort()).toEqual([
     'format',
     'limit',
     'sender',

@@ -209,7 +209,7 @@ describe('GET /v2/lanes', () => {
     ['destChainSelector=', 'destChainSelector', 'is empty'],
     ['sourceSelector=1', 'sourceSelector', 'did you mean sourceChainSelector?'],
     ['windowDays=1&windowDays=2', 'windowDays', 'is given more than once'],
-  ])('refuses %s in words', async (query, parameter, problem) => {
+  ])('rejects %s in words', async (query, parameter, problem) => {
     const { details } = expectError(await server.ask(`/v2/lanes?${query}`), 400, 'INVALID_PARAMETERS');
     expect(details).toEqual([{ parameter, problem: expect.stringContaining(problem) }]);
   });
@@ -267,7 +267,7 @@ describe('GET /v2/lanes/latency', () => {
     expect(message).toContain('/v2/lanes');
   });
 
-  test('asks for both ends, and refuses what is none', async () => {
+  test('asks for both ends, and rejects what is none', async () => {
     const { details } = expectError(await latency(''), 400, 'INVALID_PARAMETERS');
     expect(details).toEqual([
       { parameter: 'sourceChainSelector', problem: 'is required' },
@@ -419,7 +419,7 @@ describe('GET /v2/networks', () => {
     await tell(sepolia, 1000, 930, 990, '130 s', '2 s', null);
     await tell(fuji, 5000, 5000, 4000, '2 h', '2 s', null);
     await tell(ethereum, 70, 60, 70, '10 s', '20 min', null);
-    await tell(base, 70, 60, 65, '10 s', '2 s', 'Every endpoint refuses the connection.');
+    await tell(base, 70, 60, 65, '10 s', '2 s', 'Every endpoint rejects the connection.');
     await tell(polygon, 70, null, null, null, '0 s', null);
     await client.end();
 

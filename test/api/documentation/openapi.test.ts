@@ -256,8 +256,8 @@ describe('header fields', () => {
         const again = await own.ask(asked, { headers: { 'If-None-Match': String(headers.etag) } });
         note(`${path} ${again.status}`, again.headers);
       }
-      const refused = await own.ask(url, { method: 'POST' });
-      note(`${path} ${refused.status}`, refused.headers);
+      const rejected = await own.ask(url, { method: 'POST' });
+      note(`${path} ${rejected.status}`, rejected.headers);
       if (!needsMore.test(path)) expect(met.has(`${path} 200`), path).toBe(true);
       for (const [key, seen] of met) {
         if (!key.startsWith(`${path} `)) continue;

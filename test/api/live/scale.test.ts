@@ -41,7 +41,7 @@ function get(
   });
 }
 
-/** Reconnect delay of a client that was refused or lost its connection. */
+/** Reconnect delay of a client that was rejected or lost its connection. */
 const COME_BACK_MS = 500;
 
 /** How often clients were turned away, by status, or lost the connection, by error: said at the end. */

@@ -458,10 +458,10 @@ test('places are limited by address and in all, and are given back', async () =>
   const [server, crowded] = await startServers({ streamsPerAddress: 2 }, { streams: 1 });
   const readers = [await readStream(stream(server)), await readStream(stream(server))];
   const alone = await readStream(stream(crowded));
-  const refused = await fetch(stream(server));
-  expect(refused.status).toBe(429);
-  expect(refused.headers.get('retry-after')).toBe('2');
-  expect(await refused.json()).toMatchObject({
+  const rejected = await fetch(stream(server));
+  expect(rejected.status).toBe(429);
+  expect(rejected.headers.get('retry-after')).toBe('2');
+  expect(await rejected.json()).toMatchObject({
     error: 'TOO_MANY_CONNECTIONS',
     message: expect.stringMatching(/Your address has 2 streams open/),
   });

@@ -106,7 +106,7 @@ describe('the choice', () => {
     expect(chooseCoding(header, 5_000)).toBe(expected);
   });
 
-  test('below a kilobyte is nothing, unless nothing is refused', () => {
+  test('below a kilobyte is nothing, unless nothing is rejected', () => {
     expect(chooseCoding('br', 999)).toBeUndefined();
     expect(chooseCoding('br', 1_000)).toBe('br');
     expect(chooseCoding('identity;q=0, gzip', 10)).toBe('gzip');
