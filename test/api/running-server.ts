@@ -1,8 +1,8 @@
-/** A server on a socket of its own, over a store of its own, for tests that ask it as clients do. */
+/** A server on its own port over its own store, for tests that send requests as clients do. */
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { pino } from 'pino';
-import { expect, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 import { createServer, type ServerOptions } from '../../src/api/server/server.ts';
 import type { ErrorCode } from '../../src/domain/errors.ts';
 import type { Message } from '../../src/domain/message.ts';
@@ -90,17 +90,30 @@ export async function serveStore(
   });
   await app.listen({ port: 0, host: '127.0.0.1', listenTextResolver: () => '' });
   const port = (app.server.address() as AddressInfo).port;
+  let closing: Promise<void> | undefined;
   return {
     url: `http://127.0.0.1:${port}`,
     port,
     store,
     log,
     ask: (path, given) => ask(port, path, given),
-    close: async () => {
-      await app.close();
-      await store.close();
+    close: () => {
+      closing ??= app.close().then(() => store.close());
+      return closing;
     },
   };
+}
+
+/** Like `startServer`, for all tests of a file or a group. */
+export function serverForAll(...given: Parameters<typeof startServer>): RunningServer {
+  let server: RunningServer | undefined;
+  beforeAll(async () => {
+    server = await startServer(...given);
+  }, 300_000);
+  afterAll(() => server?.close());
+  return new Proxy({} as RunningServer, {
+    get: (_, name) => server?.[name as keyof RunningServer],
+  });
 }
 
 /** Like `startServer`, for one test: closed when it ends. */

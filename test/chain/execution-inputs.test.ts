@@ -291,7 +291,7 @@ describe('when it cannot be served', () => {
     const message = messageOf(1);
     const { offramp: _, ...commit } = committed([message]);
     await server.store.apply([sent(message), commit]);
-    expect(await refusal(message)).toMatch(/does not tell its off-ramp/);
+    expect(await refusal(message)).toMatch(/does not report the off-ramp/);
   });
 
   test('a batch of which some messages are missing names their numbers', { tags: 'slow' }, async () => {

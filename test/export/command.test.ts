@@ -80,7 +80,7 @@ test('interrupted, it leaves nothing that looks like a file', { tags: 'slow' }, 
   expect(readdirSync(folder)).toEqual([]);
 });
 
-test('what the API refuses is wrong usage, told in terms of the flags', async () => {
+test('what the API rejects is wrong usage, told in terms of the flags', async () => {
   const wrong = await lanescan(['export', '--sender', 'nobody', '--sent-after', 'today'], setting);
   expect(wrong.code).toBe(2);
   expect(wrong.stderr).toMatch(/--sender takes an address/);

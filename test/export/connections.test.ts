@@ -7,7 +7,6 @@ import { readFileSync } from 'node:fs';
 import { get, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { createGunzip } from 'node:zlib';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
@@ -76,32 +75,19 @@ async function begun(
 }
 
 describe('connections', () => {
-  test('a client that vanishes ends the cursor and frees the connection at once', async () => {
-    for (let round = 0; round < 3; round++) {
-      const response = await begun();
-      await untilExports(1);
-      response.destroy();
-      await untilExports(0);
-    }
-  });
-
-  test(
-    'compressed it is the same file, and a client that vanishes frees the connection too',
-    async () => {
-      const packed = await begun(server.url, 'ndjson', { 'Accept-Encoding': 'gzip' });
-      expect(packed.headers['content-encoding']).toBe('gzip');
-      const unpacked = createHash('sha256');
-      for await (const chunk of packed.pipe(createGunzip())) unpacked.update(chunk);
-      const plain = createHash('sha256');
-      for await (const chunk of await begun()) plain.update(chunk);
-      expect(unpacked.digest('hex')).toBe(plain.digest('hex'));
-
-      const response = await begun(server.url, 'ndjson', { 'Accept-Encoding': 'gzip' });
-      await untilExports(1);
-      response.destroy();
-      await untilExports(0);
+  test.each([
+    ['plain', {}],
+    ['gzip', { 'Accept-Encoding': 'gzip' }],
+  ])(
+    'a client that vanishes ends the cursor and frees the connection at once (%s)',
+    async (_how, headers) => {
+      for (let round = 0; round < 3; round++) {
+        const response = await begun(server.url, 'ndjson', headers as Record<string, string>);
+        await untilExports(1);
+        response.destroy();
+        await untilExports(0);
+      }
     },
-    LONG_MS,
   );
 
   const from = (address: string) => ({ 'X-Forwarded-For': address });

@@ -1,16 +1,11 @@
 /** The export over HTTP: the same rows as a page walk, from one moment, in two formats. */
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { statuses } from '../../src/domain/lifecycle.ts';
 import type { Message } from '../../src/domain/message.ts';
 import { importRecords } from '../../src/ingest/import/import.ts';
-import {
-  expectError,
-  type RunningServer,
-  type SearchBody,
-  startServer,
-  startServerForTest,
-} from '../api/running-server.ts';
+import { expectError, type SearchBody, serverForAll, startServerForTest } from '../api/running-server.ts';
+import { sampleMessages, tokenToEvm } from '../api/sample-messages.ts';
 import { isOnCluster, openTestStore } from '../database.ts';
 import { sampleMessages, tokenToEvm } from '../fixtures/sample-messages.ts';
 import { evmAddress, fuji, makeMessage, makeSnapshot, sepolia, solanaDevnet } from '../fixtures.ts';
@@ -37,11 +32,7 @@ const crowd = Array.from({ length: 700 }, (_, index) =>
   }),
 );
 
-let server: RunningServer;
-beforeAll(async () => {
-  server = await startServer([...sampleMessages, formula, ...crowd]);
-});
-afterAll(() => server.close());
+const server = serverForAll([...sampleMessages, formula, ...crowd]);
 
 async function walk(filters: string): Promise<Message[]> {
   const all: Message[] = [];
@@ -235,12 +226,12 @@ test('headers say what the file is; HEAD has them alone; the static path wins ov
   expect(nothing.text).toMatch(/^messageId,.*,data,offramp,.*,sourceMembers\r\n$/);
 });
 
-test('parameters that an export does not take are refused by name', async () => {
-  const refused = async (query: string) =>
+test('parameters that an export does not take are rejected by name', async () => {
+  const rejected = async (query: string) =>
     expectError(await server.ask(`/v2/messages/export?${query}`), 400, 'INVALID_PARAMETERS').details;
-  expect(await refused('format=xml')).toEqual([{ parameter: 'format', problem: 'takes csv or ndjson' }]);
-  expect((await refused('cursor=abc')).map(({ parameter }) => parameter)).toEqual(['cursor']);
-  expect((await refused('limit=5&format=&sender=nobody')).map(({ parameter }) => parameter).sort()).toEqual([
+  expect(await rejected('format=xml')).toEqual([{ parameter: 'format', problem: 'takes csv or ndjson' }]);
+  expect((await rejected('cursor=abc')).map(({ parameter }) => parameter)).toEqual(['cursor']);
+  expect((await rejected('limit=5&format=&sender=nobody')).map(({ parameter }) => parameter).sort()).toEqual([
     'format',
     'limit',
     'sender',

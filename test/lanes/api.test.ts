@@ -1,18 +1,14 @@
 /** Lanes, latency, networks and totals over HTTP, and as the ecosystem's client reads them. */
-import { Ajv } from 'ajv';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openApiDocument } from '../../src/api/documentation/openapi.ts';
-import { createRoutes } from '../../src/api/routes/routes.ts';
+import { describe, expect, test } from 'vitest';
+import type { LaneList, Stats } from '../../src/api/routes/lanes-schema.ts';
+import type { NetworkList } from '../../src/api/routes/networks-schema.ts';
 import { statuses } from '../../src/domain/lifecycle.ts';
 import type { Message, NetworkInfo } from '../../src/domain/message.ts';
 import { networks } from '../../src/domain/networks/networks.ts';
-import type { LaneStatistics } from '../../src/store/query/lanes.ts';
 import {
-  type Answer,
   expectError,
-  type RunningServer,
-  startServer,
+  serverForAll,
   startServerForTest,
   startSimulatedServer,
 } from '../api/running-server.ts';
@@ -91,18 +87,9 @@ const messages: readonly Message[] = [
   sent(400, now - 400 * DAY_MS, { sourceNetworkInfo: homeChain }),
 ];
 
-let server: RunningServer;
-beforeAll(async () => {
-  server = await startServer(messages);
-});
-afterAll(() => server.close());
+const server = serverForAll(messages);
 
-interface LanesBody {
-  readonly data: readonly (LaneStatistics & { readonly delivery: { readonly windowDays: number } })[];
-  readonly total: number;
-}
-
-const lanes = async (query = '') => (await server.ask(`/v2/lanes${query}`)).json<LanesBody>();
+const lanes = async (query = '') => (await server.ask(`/v2/lanes${query}`)).json<LaneList>();
 const ends = (source: NetworkInfo, dest: NetworkInfo) =>
   `?sourceChainSelector=${source.chainSelector}&destChainSelector=${dest.chainSelector}`;
 
@@ -207,7 +194,7 @@ describe('GET /v2/lanes', () => {
     const holed = await startServerForTest(
       Array.from({ length: 151 }, (_, i) => makeMessage({ number: 2 * i + 1 })),
     );
-    const { data } = (await holed.ask('/v2/lanes')).json<LanesBody>();
+    const { data } = (await holed.ask('/v2/lanes')).json<LaneList>();
     const completeness = data[0]?.onramps[0]?.completeness;
     expect(completeness).toMatchObject({ present: '151', missing: '150', missingRangeCount: 150 });
     expect(completeness?.missingRanges).toHaveLength(100);
@@ -222,7 +209,7 @@ describe('GET /v2/lanes', () => {
     ['destChainSelector=', 'destChainSelector', 'is empty'],
     ['sourceSelector=1', 'sourceSelector', 'did you mean sourceChainSelector?'],
     ['windowDays=1&windowDays=2', 'windowDays', 'is given more than once'],
-  ])('refuses %s in words', async (query, parameter, problem) => {
+  ])('rejects %s in words', async (query, parameter, problem) => {
     const { details } = expectError(await server.ask(`/v2/lanes?${query}`), 400, 'INVALID_PARAMETERS');
     expect(details).toEqual([{ parameter, problem: expect.stringContaining(problem) }]);
   });
@@ -280,7 +267,7 @@ describe('GET /v2/lanes/latency', () => {
     expect(message).toContain('/v2/lanes');
   });
 
-  test('asks for both ends, and refuses what is none', async () => {
+  test('asks for both ends, and rejects what is none', async () => {
     const { details } = expectError(await latency(''), 400, 'INVALID_PARAMETERS');
     expect(details).toEqual([
       { parameter: 'sourceChainSelector', problem: 'is required' },
@@ -331,28 +318,14 @@ describe('GET /v2/lanes/latency', () => {
   });
 });
 
-interface NetworksBody {
-  readonly simulated: boolean;
-  readonly data: readonly (NetworkInfo & {
-    readonly sent: number;
-    readonly received: number;
-    readonly indexing: Readonly<Record<string, unknown>> | null;
-  })[];
-}
-
 describe('bounds of GET /v2/lanes', () => {
-  interface LanesBody {
-    readonly data: readonly LaneStatistics[];
-    readonly total: number;
-  }
-
   test('1,000 lanes are shown, and all are counted', { tags: 'slow' }, async () => {
     const lanes = await startServerForTest(
       Array.from({ length: 1_001 }, (_, number) =>
         makeMessage({ number, destNetworkInfo: { ...homeChain, chainSelector: String(10_000 + number) } }),
       ),
     );
-    const { data, total } = (await lanes.ask('/v2/lanes')).json<LanesBody>();
+    const { data, total } = (await lanes.ask('/v2/lanes')).json<LaneList>();
     expect([data.length, total]).toEqual([1_000, 1_001]);
   });
 
@@ -360,14 +333,14 @@ describe('bounds of GET /v2/lanes', () => {
     const lanes = await startServerForTest();
     await makeManyMessages(lanes.store, 10_001);
     await lanes.store.apply([makeSnapshot(delivered(1_000_000, now - HOUR_MS, 1_000))]);
-    const { data } = (await lanes.ask('/v2/lanes')).json<LanesBody>();
+    const { data } = (await lanes.ask('/v2/lanes')).json<LaneList>();
     expect(data.map(({ overdue }) => overdue)).toEqual([10_000]);
   });
 });
 
 describe('GET /v2/networks', () => {
   const ask = async (query = '', from = server) =>
-    (await from.ask(`/v2/networks${query}`)).json<NetworksBody>();
+    (await from.ask(`/v2/networks${query}`)).json<NetworkList>();
 
   test('knows every network of the table, and one that only messages name', async () => {
     const { simulated, data } = await ask();
@@ -446,7 +419,7 @@ describe('GET /v2/networks', () => {
     await tell(sepolia, 1000, 930, 990, '130 s', '2 s', null);
     await tell(fuji, 5000, 5000, 4000, '2 h', '2 s', null);
     await tell(ethereum, 70, 60, 70, '10 s', '20 min', null);
-    await tell(base, 70, 60, 65, '10 s', '2 s', 'Every endpoint refuses the connection.');
+    await tell(base, 70, 60, 65, '10 s', '2 s', 'Every endpoint rejects the connection.');
     await tell(polygon, 70, null, null, null, '0 s', null);
     await client.end();
 
@@ -513,16 +486,8 @@ describe('GET /v2/networks', () => {
   });
 });
 
-interface StatsBody {
-  readonly simulated: boolean;
-  readonly totals: { readonly messages: number; readonly byStatus: Record<string, number> };
-  readonly days: readonly { day: string; messages: number; byStatus: Record<string, number> }[];
-  readonly topLanes: readonly { messages: number; sourceNetworkInfo: NetworkInfo }[];
-  readonly position: string;
-}
-
 describe('GET /v2/stats', () => {
-  const ask = async (query = '', from = server) => (await from.ask(`/v2/stats${query}`)).json<StatsBody>();
+  const ask = async (query = '', from = server) => (await from.ask(`/v2/stats${query}`)).json<Stats>();
 
   test('adds up: totals, days and lanes tell of the same messages', async () => {
     const { simulated, totals, days, topLanes, position } = await ask('?windowDays=365');
@@ -600,24 +565,5 @@ test('networks and totals of a demo say that they are simulated', async () => {
     }
   } finally {
     await demo.close();
-  }
-});
-
-test('every answer is what the OpenAPI document says', async () => {
-  const document = openApiDocument(createRoutes('1.0.0'), '1.0.0');
-  const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false });
-  ajv.addSchema(document, 'document');
-  for (const [path, query] of [
-    ['/v2/lanes', ''],
-    ['/v2/lanes/latency', ends(sepolia, fuji)],
-    ['/v2/networks', ''],
-    ['/v2/stats', ''],
-  ] as const) {
-    const answer: Answer = await server.ask(`${path}${query}`);
-    const pointer = path.replaceAll('/', '~1');
-    const validate = ajv.compile({
-      $ref: `document#/paths/${pointer}/get/responses/200/content/application~1json/schema`,
-    });
-    expect(validate(answer.json<unknown>()), JSON.stringify(validate.errors?.slice(0, 5))).toBe(true);
   }
 });

@@ -110,7 +110,7 @@ describe('lanescan lanes', () => {
     });
   });
 
-  test('refuses what is no network or no window, as wrong usage', async () => {
+  test('rejects what is no network or no window, as wrong usage', async () => {
     const unknown = await run('lanes', '--source', 'sepolja');
     expect(unknown).toMatchObject({ code: 2, stdout: '' });
     expect(unknown.stderr).toContain('is an unknown network, "sepolja"');

@@ -2,8 +2,8 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type RunningServer, startServer } from '../api/running-server.ts';
+import { expect, test } from 'vitest';
+import { serverForAll } from '../api/running-server.ts';
 import { lanescan } from '../cli/program.ts';
 import { makeMessage } from '../fixtures.ts';
 
@@ -12,13 +12,9 @@ const commands = [...guide.matchAll(/^```sh\n(.*?)^```/gms)].flatMap(([, block =
   block.trim().split('\n'),
 );
 
-let server: RunningServer;
-beforeAll(async () => {
-  server = await startServer(
-    Array.from({ length: 10 }, (_, i) => makeMessage({ number: i + 1, status: 'SUCCESS' })),
-  );
-});
-afterAll(() => server.close());
+const server = serverForAll(
+  Array.from({ length: 10 }, (_, i) => makeMessage({ number: i + 1, status: 'SUCCESS' })),
+);
 
 async function outputOf(command: string): Promise<string> {
   if (command.startsWith('lanescan ')) {

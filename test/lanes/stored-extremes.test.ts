@@ -1,7 +1,7 @@
 /** Whatever an older version has stored, no statistic, list or command fails on it. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
-import { type RunningServer, startServer } from '../api/running-server.ts';
+import { serverForAll } from '../api/running-server.ts';
 import { lanescan } from '../cli/program.ts';
 import {
   fuji,
@@ -56,9 +56,8 @@ const described = [1, 2].map((number): Message => {
   return number === 1 ? message : { ...message, sourceNetworkInfo: fuji, destNetworkInfo: network };
 });
 
-let server: RunningServer;
+const server = serverForAll();
 beforeAll(async () => {
-  server = await startServer();
   // Enough for a latency, and most of a lane's deliveries last absurdly long.
   await server.store.apply([...stored, ...described].map(makeSnapshot));
   // Failed executions that an index has seen, so that reasons and gas limits are looked up.
@@ -71,7 +70,6 @@ beforeAll(async () => {
     ]),
   );
 });
-afterAll(() => server.close());
 
 const lane = `sourceChainSelector=${sepolia.chainSelector}&destChainSelector=${fuji.chainSelector}`;
 test.each([

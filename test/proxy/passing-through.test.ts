@@ -61,7 +61,7 @@ describe.each(['nginx', 'haproxy', 'caddy'] as const)('%s', (name) => {
         expect((await ask(Number(servers[0].port), path)).statusCode, path).toBe(200);
       }
 
-      // The longest URL and header that Lanescan reads: the refusal of the value is its own.
+      // The longest URL and header that Lanescan reads: the rejection of the value is its own.
       const long = await ask(proxy.port, `/v2/messages?cursor=${'A'.repeat(27_900)}`);
       expect(long.statusCode).toBe(400);
       expect(long.headers['x-request-id']).toBeDefined();

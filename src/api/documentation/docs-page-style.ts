@@ -2,47 +2,26 @@
 export const docsPageStyle = `
 :root {
   color-scheme: light dark;
-  --surface: #ffffff;
-  --raised: #f6f7f9;
-  --text: #16191d;
-  --muted: #59626d;
-  --line: #e1e5ea;
-  --accent: #0b5fbd;
-  --accent-soft: #e8f1fc;
-  --string: #0a6847;
-  --literal: #8a3ffc;
-  --warning: #7a4a00;
-  --warning-soft: #fff4dc;
-  --warning-line: #e8c77d;
-  --waiting: #59626d;
-  --moving: #0b5fbd;
-  --verified: #0b6f74;
-  --done: #16703a;
-  --failed: #b3261e;
+  --surface: light-dark(#ffffff, #101317);
+  --raised: light-dark(#f6f7f9, #181c22);
+  --text: light-dark(#16191d, #e6e9ed);
+  --muted: light-dark(#59626d, #a0a9b4);
+  --line: light-dark(#e1e5ea, #2a3038);
+  --accent: light-dark(#0b5fbd, #7ab7ff);
+  --accent-soft: light-dark(#e8f1fc, #14263c);
+  --string: light-dark(#0a6847, #7fd6ab);
+  --literal: light-dark(#8a3ffc, #c8a6ff);
+  --warning: light-dark(#7a4a00, #ffd68a);
+  --warning-soft: light-dark(#fff4dc, #2e2410);
+  --warning-line: light-dark(#e8c77d, #6b5322);
+  --waiting: light-dark(#59626d, #a0a9b4);
+  --moving: light-dark(#0b5fbd, #7ab7ff);
+  --verified: light-dark(#0b6f74, #5fd0d6);
+  --done: light-dark(#16703a, #6fd391);
+  --failed: light-dark(#b3261e, #ff9a92);
   --mono: ui-monospace, SFMono-Regular, 'SF Mono', Menlo, Consolas, 'Liberation Mono', monospace;
   --sans: system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Noto Sans', Arial, sans-serif;
   --radius: 6px;
-}
-@media (prefers-color-scheme: dark) {
-  :root {
-    --surface: #101317;
-    --raised: #181c22;
-    --text: #e6e9ed;
-    --muted: #a0a9b4;
-    --line: #2a3038;
-    --accent: #7ab7ff;
-    --accent-soft: #14263c;
-    --string: #7fd6ab;
-    --literal: #c8a6ff;
-    --warning: #ffd68a;
-    --warning-soft: #2e2410;
-    --warning-line: #6b5322;
-    --waiting: #a0a9b4;
-    --moving: #7ab7ff;
-    --verified: #5fd0d6;
-    --done: #6fd391;
-    --failed: #ff9a92;
-  }
 }
 *, *::before, *::after { box-sizing: border-box; }
 html { scroll-padding-top: 24px; -webkit-text-size-adjust: 100%; text-size-adjust: 100%; }
@@ -57,11 +36,10 @@ code, pre, .path { font-family: var(--mono); font-size: 0.875em; font-variant-li
 }
 a > code { color: inherit; }
 p { margin: 0 0 16px; max-width: 70ch; }
-h1, h2, h3, h4 { line-height: 1.25; font-weight: 650; text-wrap: balance; }
+h1, h2, h3 { line-height: 1.25; font-weight: 650; text-wrap: balance; }
 h1 { margin: 0; font-size: 28px; letter-spacing: -0.01em; }
 h2 { margin: 0 0 16px; font-size: 22px; letter-spacing: -0.01em; }
 h3 { margin: 0 0 8px; font-size: 17px; }
-h4 { margin: 24px 0 8px; font-size: 14px; color: var(--muted); }
 :target > h2, :target > h3 { color: var(--accent); }
 
 .skip { position: absolute; left: 8px; top: -64px; padding: 8px 16px; background: var(--surface); z-index: 3; }
@@ -130,7 +108,6 @@ form.try button {
 }
 .answer { display: block; white-space: pre-wrap; overflow-wrap: anywhere; font: 13px/1.6 var(--mono); }
 .answer:not(:empty) { max-height: 480px; margin-top: 12px; padding: 12px; overflow-y: auto; background: var(--raised); }
-.caption { margin: 0 0 6px; font-size: 14px; color: var(--muted); }
 
 table { width: 100%; margin: 0 0 24px; border-collapse: collapse; font-size: 14px; line-height: 1.5; }
 caption { padding: 0 0 8px; text-align: left; font-weight: 650; color: var(--muted); }
@@ -140,8 +117,7 @@ th:last-child, td:last-child { padding-right: 0; }
 td:first-child { width: 25%; overflow-wrap: anywhere; }
 td:first-child > code { padding: 0; border: 0; background: none; font-weight: 650; }
 td:first-child > code:first-child { display: inline-block; }
-td.type { width: 20%; color: var(--muted); overflow-wrap: anywhere; }
-td.narrow { width: 12%; white-space: nowrap; font-variant-numeric: tabular-nums; }
+td:nth-child(2):not(:last-child) { width: 20%; color: var(--muted); overflow-wrap: anywhere; }
 .note { display: block; margin-top: 2px; color: var(--muted); }
 .optional { display: block; font-weight: 400; color: var(--muted); font-size: 13px; }
 .status { white-space: nowrap; font: 650 13px/1.5 var(--mono); }
@@ -175,8 +151,7 @@ td.narrow { width: 12%; white-space: nowrap; font-variant-numeric: tabular-nums;
   thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
   table, tbody, caption { display: block; }
   tr { display: block; padding: 10px 0; border-bottom: 1px solid var(--line); }
-  td, td:first-child, td.type, td.narrow { display: block; width: auto; padding: 1px 0; border: 0; }
-}
+  td, td:first-child, td.type, }
 @media print {
   nav, .skip { display: none; }
   .columns { display: block; }

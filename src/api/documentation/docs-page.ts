@@ -99,7 +99,7 @@ function quickStart(document: OpenApiDocument): Html {
 <p>Everything is a <code>GET</code>; no key is needed. A key from the operator (<code>X-API-Key</code>) raises the rate limit.
 Below each path is a form that sends a request to it. The newest messages:</p>
 ${command(`curl '${EXAMPLE_ORIGIN}/v2/messages?limit=5'`)}
-<p>Filters combine: a message must match all of them. Failed messages of one sender that can be executed by hand:</p>
+<p>Filters combine: a message must match all of them. Failed messages of one sender that can be executed manually:</p>
 ${command(`curl '${EXAMPLE_ORIGIN}/v2/messages?sender=${example('sender')}&readyForManualExecOnly=true'`)}
 <p>Messages in flight on one lane since the beginning of the year, as summaries:</p>
 ${command(
@@ -171,7 +171,7 @@ const statusMeanings: Record<Status, { readonly kind: string; readonly meaning: 
   VERIFIED: { kind: 'verified', meaning: 'Verified and ready for execution (lanes above 1.6).' },
   FAILED: {
     kind: 'failed',
-    meaning: 'The execution failed; it can be repeated by hand, and may then succeed.',
+    meaning: 'The execution failed; it can be repeated manually, and may then succeed.',
   },
   SUCCESS: { kind: 'done', meaning: 'Executed on the destination chain.' },
 };
@@ -182,8 +182,8 @@ ${table(
   '',
   ['Status', 'Meaning'],
   Object.entries(statusMeanings).map(([status, { kind, meaning }]) => [
-    cell(html`<span class="status ${kind}">${status}</span>`),
-    cell(meaning),
+    html`<span class="status ${kind}">${status}</span>`,
+    meaning,
   ]),
   'Statuses of a message',
 )}`;
@@ -205,9 +205,9 @@ ${table(
   'All error codes',
   ['Code', 'Status', 'Meaning'],
   Object.entries(errorCatalogue).map(([code, { status, meaning }]) => [
-    cell(html`<code>${code}</code>`),
-    cell(html`${status}`, 'narrow'),
-    cell(prose(meaning)),
+    html`<code>${code}</code>`,
+    html`${status}`,
+    prose(meaning),
   ]),
 )}`;
 }
@@ -221,16 +221,13 @@ function operationSection(document: OpenApiDocument, tag: OpenApiDocument['tags'
   return {
     id: `tag-${tag.name.toLowerCase()}`,
     title: tag.name,
-    body: html`<p>${prose(tag.description)}</p>${operations.map(({ path }) => operationArticle(document, path))}`,
+    body: html`<p>${prose(tag.description)}</p>${operations.map(({ path, operation }) => operationArticle(document, path, operation))}`,
     parts: operations.map(({ operation }) => ({ id: operation.operationId, title: operation.summary })),
   };
 }
 
-function operationArticle({ paths, components }: OpenApiDocument, path: string): Html {
-  const operation = paths[path]?.get;
-  if (!operation) return html``;
-  const { operationId, summary, description, parameters, responses } = operation;
-  const { 'x-aliases': aliases = [] } = operation;
+function operationArticle({ components }: OpenApiDocument, path: string, operation: Operation): Html {
+  const { operationId, summary, description, parameters, responses, 'x-aliases': aliases = [] } = operation;
   const also = aliases.map((alias) => html` <span class="also">also <code>${alias}</code></span>`);
   return html`<article id="${operationId}" aria-labelledby="${operationId}-title">
 <h3 id="${operationId}-title">${summary}</h3>
@@ -271,48 +268,39 @@ function parameterTable(summary: string, parameters: Operation['parameters']): H
         ...(example === undefined ? [] : [html`Example <code>${String(example)}</code>`]),
       ];
       return [
-        cell(html`<code>${name}</code>${required ? html`<span class="optional">required</span>` : ''}`),
-        cell(typeHtml(schema), 'type'),
-        cell(html`${prose(description)}${facts.map((fact) => html`<span class="note">${fact}</span>`)}`),
+        html`<code>${name}</code>${required ? html`<span class="optional">required</span>` : ''}`,
+        typeHtml(schema),
+        html`${prose(description)}${facts.map((fact) => html`<span class="note">${fact}</span>`)}`,
       ];
     }),
     `Parameters of “${summary}”`,
   );
 }
 
-function responseRows(responses: Operation['responses']): readonly (readonly Cell[])[] {
+function responseRows(responses: Operation['responses']): readonly Row[] {
   const statuses = Object.keys(responses);
   // Statuses above 404 are the same on every path and share one row.
   const general = statuses.filter((status) => Number(status) > 404);
   const own = statuses.filter((status) => !general.includes(status));
   return [
-    ...own.map((status) => responseRow(status, responses[status])),
+    ...own.map((status): Row => [html`<code>${status}</code>`, ...responseCells(status, responses[status])]),
     [
-      cell(html`<code>${general.join(', ')}</code>`),
-      cell(schemaLink('Error'), 'type'),
-      cell(html`As on every path; see <a href="#errors">Errors</a>.`),
+      html`<code>${general.join(', ')}</code>`,
+      schemaLink('Error'),
+      html`As on every path; see <a href="#errors">Errors</a>.`,
     ],
   ];
 }
 
-function responseRow(status: string, response: Response | Reference | undefined): readonly Cell[] {
+function responseCells(status: string, response: Response | Reference | undefined): Row {
   if (response && 'content' in response) {
     const [[mediaType, { schema }] = ['', { schema: {} }]] = Object.entries(response.content);
-    const named = mediaType === '' ? html`none` : html`<code>${mediaType}</code>`;
-    const type = schema.$ref ? typeHtml(schema) : named;
-    return [cell(html`<code>${status}</code>`), cell(type, 'type'), cell(prose(response.description))];
+    const named = mediaType === '' ? 'none' : html`<code>${mediaType}</code>`;
+    return [schema.$ref ? typeHtml(schema) : named, prose(response.description)];
   }
   const codes = Object.entries(errorCatalogue).filter(([, entry]) => String(entry.status) === status);
-  return [
-    cell(html`<code>${status}</code>`),
-    cell(schemaLink('Error'), 'type'),
-    cell(
-      joined(
-        codes.map(([code]) => html`<a href="#errors"><code>${code}</code></a>`),
-        ' ',
-      ),
-    ),
-  ];
+  const links = codes.map(([code]) => html`<a href="#errors"><code>${code}</code></a> `);
+  return [schemaLink('Error'), html`${links}`];
 }
 
 /** The fields of a response body whose schema has no name. */
@@ -339,13 +327,13 @@ ${table('', ['Field', 'Type', 'Meaning'], fieldRows(schema, schemas), `Fields of
 }
 
 /** The fields of an object; fields of a nested object without a named schema follow it, with their path. */
-function fieldRows(schema: JsonSchema, schemas: Schemas, prefix = ''): readonly (readonly Cell[])[] {
+function fieldRows(schema: JsonSchema, schemas: Schemas, prefix = ''): readonly Row[] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
     const optional = schema.required?.includes(name) ? '' : html`<span class="optional">optional</span>`;
     const own = [
-      cell(html`<code>${prefix}${name}</code>${optional}`),
-      cell(typeHtml(field), 'type'),
-      cell(prose(fieldDescription(field, schemas))),
+      html`<code>${prefix}${name}</code>${optional}`,
+      typeHtml(field),
+      prose(fieldDescription(field, schemas)),
     ];
     const inner = nestedObject(field);
     return inner ? [own, ...fieldRows(inner.schema, schemas, `${prefix}${name}${inner.suffix}.`)] : [own];
@@ -371,53 +359,32 @@ function fieldDescription({ description, $ref, anyOf = [] }: JsonSchema, schemas
 
 function typeHtml(schema: JsonSchema): Html {
   if (schema.$ref) return schemaLink(referredName(schema.$ref));
-  if (schema.anyOf) return joined(schema.anyOf.map(typeHtml), ' or ');
+  if (schema.anyOf)
+    return html`${schema.anyOf.map((variant, index) => html`${index > 0 ? ' or ' : ''}${typeHtml(variant)}`)}`;
   if (schema.type === 'array') return html`array of ${typeHtml(schema.items ?? {})}`;
-  const { minimum, maximum } = schema;
+  const { type = 'any', format, minimum, maximum, pattern } = schema;
   const range =
     minimum === undefined ? '' : maximum === undefined ? `, from ${minimum}` : `, ${minimum} to ${maximum}`;
-  const shape = schema.format ? ` (${schema.format})` : '';
-  const values = joined(
-    (schema.enum ?? []).map((value) => html`<code>${String(value)}</code>`),
-    ' ',
-  );
-  const pattern = schema.pattern ? html` <code>${schema.pattern}</code>` : '';
-  const listed = schema.enum ? html`: ${values}` : '';
-  return html`${schema.type ?? 'any'}${shape}${range}${pattern}${listed}`;
-}
-
-function joined(parts: readonly Html[], separator: string): Html {
-  return html`${parts.map((part, index) => html`${index > 0 ? separator : ''}${part}`)}`;
+  const shape = pattern ? html` <code>${pattern}</code>` : '';
+  const values = schema.enum?.map((value) => html` <code>${String(value)}</code>`);
+  return html`${type}${format ? ` (${format})` : ''}${range}${shape}${values ? html`:${values}` : ''}`;
 }
 
 // ---- Elements
 
-interface Cell {
-  readonly content: Html;
-  readonly kind: string;
-}
-
-const cell = (content: Html | string, kind = ''): Cell => ({ content: html`${content}`, kind });
+type Row = readonly (Html | string)[];
 
 /** Explicit roles, because the style sheet shows rows as blocks on narrow screens, which removes the implicit ones. */
-function table(
-  caption: string,
-  headings: readonly string[],
-  rows: readonly (readonly Cell[])[],
-  label = caption,
-): Html {
+function table(caption: string, headings: readonly string[], rows: readonly Row[], label = caption): Html {
   const head = headings.map((heading) => html`<th role="columnheader" scope="col">${heading}</th>`);
-  const body = rows.map((cells) => {
-    const inner = cells.map(({ content, kind }) => html`<td role="cell"${classOf(kind)}>${content}</td>`);
-    return html`<tr role="row">${inner}</tr>
-`;
-  });
+  const body = rows.map(
+    (cells) => html`<tr role="row">${cells.map((cell) => html`<td role="cell">${cell}</td>`)}</tr>
+`,
+  );
   return html`<table role="table" aria-label="${label}">${caption ? html`<caption>${caption}</caption>` : ''}
 <thead role="rowgroup"><tr role="row">${head}</tr></thead>
 <tbody role="rowgroup">${body}</tbody></table>`;
 }
-
-const classOf = (kind: string) => (kind === '' ? '' : html` class="${kind}"`);
 
 /** One click selects the whole line. */
 function command(line: string): Html {
@@ -425,7 +392,7 @@ function command(line: string): Html {
 }
 
 function codeBlock(label: string, content: Html, kind = ''): Html {
-  return html`<pre${classOf(kind)} tabindex="0" role="group" aria-label="${label}"><code>${content}</code></pre>`;
+  return html`<pre class="${kind}" tabindex="0" role="group" aria-label="${label}"><code>${content}</code></pre>`;
 }
 
 /** Indented JSON with highlighted keys, strings and literals. */

@@ -29,25 +29,7 @@ const messageIdParameter: RouteParameter = {
   schema: { type: 'string', pattern: '^0x[a-fA-F0-9]{64}$' },
 };
 
-export interface OpenApiDocument {
-  readonly openapi: string;
-  readonly info: {
-    readonly title: string;
-    readonly version: string;
-    readonly description: string;
-    readonly license: { readonly name: string; readonly identifier: string };
-  };
-  readonly servers: readonly { readonly url: string; readonly description: string }[];
-  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
-  readonly tags: readonly { readonly name: string; readonly description: string }[];
-  readonly paths: Readonly<Record<string, { readonly get: Operation }>>;
-  readonly components: {
-    readonly schemas: Readonly<Record<string, JsonSchema>>;
-    readonly responses: Readonly<Record<string, Response>>;
-    readonly headers: Readonly<Record<string, unknown>>;
-    readonly securitySchemes: Readonly<Record<string, unknown>>;
-  };
-}
+export type OpenApiDocument = ReturnType<typeof openApiDocument>;
 
 export interface JsonSchema {
   readonly $ref?: string;
@@ -76,26 +58,17 @@ export interface Reference {
   readonly $ref: string;
 }
 
-export interface Operation {
-  readonly operationId: string;
-  /** Other paths with the same meaning. They are not listed as operations, which would double every generated client. */
-  readonly 'x-aliases'?: readonly string[];
-  readonly tags: readonly string[];
-  readonly summary: string;
-  readonly description: string;
-  readonly parameters: readonly (RouteParameter & {
-    readonly in: 'path' | 'query';
-    readonly required: boolean;
-  })[];
-  readonly responses: Readonly<Record<string, Response | Reference>>;
-}
+export type Operation = ReturnType<typeof operationOf>;
 
-export function openApiDocument(routes: readonly Route[], version: string, basePath = ''): OpenApiDocument {
-  const paths: Record<string, { get: Operation }> = {};
-  for (const route of routes) {
-    paths[route.path] = { get: operationOf(route) };
-  }
-  const schemas = plainSchemas();
+export function openApiDocument(routes: readonly Route[], version: string, basePath = '') {
+  const paths: Readonly<Record<string, { readonly get: Operation }>> = Object.fromEntries(
+    routes.map((route) => [route.path, { get: operationOf(route) }]),
+  );
+  const { Message, ...others } = plainSchemas();
+  const schemas: Readonly<Record<string, JsonSchema>> = {
+    Message: { ...Message, examples: [exampleMessage] },
+    ...others,
+  };
   return {
     openapi: '3.1.0',
     info: {
@@ -118,7 +91,7 @@ export function openApiDocument(routes: readonly Route[], version: string, baseP
     ],
     paths,
     components: {
-      schemas: { ...schemas, Message: { ...schemas.Message, examples: [exampleMessage] } },
+      schemas,
       responses: errorResponses(),
       headers: headerFields,
       securitySchemes: {
@@ -138,7 +111,7 @@ export function openApiDocument(routes: readonly Route[], version: string, baseP
   };
 }
 
-function operationOf(route: Route): Operation {
+function operationOf(route: Route) {
   const headersOf = (status: number, own: readonly HeaderName[] = []) => {
     const names = [...commonHeaderNames, ...(headersOfStatus[status] ?? []), ...own];
     return references(route.isUnlimited ? names.filter((name) => !name.startsWith('RateLimit')) : names);
@@ -171,17 +144,16 @@ function operationOf(route: Route): Operation {
   const [, ...aliases] = pathsOf(route);
   return {
     operationId: route.operationId,
+    // Not listed as operations, which would double every generated client.
     ...(aliases.length > 0 && { 'x-aliases': aliases }),
-    tags: [route.tag],
+    tags: [route.tag as string],
     summary: route.summary,
     description: route.description,
     parameters: [
-      ...(route.path.includes('{messageId}')
-        ? [{ ...messageIdParameter, in: 'path' as const, required: true }]
-        : []),
+      ...(route.path.includes('{messageId}') ? [{ ...messageIdParameter, in: 'path', required: true }] : []),
       ...(route.queryParameters ?? []).map(({ isRequired = false, ...parameter }) => ({
         ...parameter,
-        in: 'query' as const,
+        in: 'query',
         required: isRequired,
       })),
     ],

@@ -20,7 +20,7 @@ export const diagnosisRoutes: readonly Route[] = [
     description:
       'Simulates the manual execution of the message on its destination as it is now, where this service has an endpoint ' +
       'of it: it would succeed, with which gas limit; or fail, and why; or cannot be tried yet, and until when. A ' +
-      'diagnosis is cached for some seconds, and this path has a rate limit of its own.',
+      'diagnosis is cached for some seconds, and this path has a separate rate limit.',
     success: { description: 'The diagnosis.', schema: DiagnosisSchema },
     errors: [404],
     async handle({ path }, { preparations, diagnoses }) {
@@ -46,7 +46,7 @@ export async function diagnosisBody(
       ? untriedBody(
           message,
           'untried',
-          `This service has no endpoint of ${message.destNetworkInfo.name}, so that it cannot try the execution.${uncheckedOrder(preparation)}`,
+          `This service has no endpoint of ${message.destNetworkInfo.name}, so it cannot simulate the execution.${uncheckedOrder(preparation)}`,
         )
       : untriedBody(message, 'not-yet', notOpenText(preparation));
   }

@@ -1,4 +1,4 @@
-/** Prepares the manual execution of a stored message, or says what stands in the way. */
+/** Prepares the manual execution of a stored message, or says what prevents it. */
 import { setImmediate } from 'node:timers/promises';
 import type { ErrorCode } from '../../domain/errors.ts';
 import type { Hex } from '../../domain/manual-execution/abi-encoding.ts';
@@ -48,7 +48,7 @@ export interface BlockedExecution {
   readonly kind: 'blocked';
   readonly message: Message;
   readonly code: ErrorCode;
-  /** What stands in the way, in sentences. */
+  /** What prevents it, in sentences. */
   readonly text: string;
 }
 
@@ -70,10 +70,7 @@ export async function prepareExecution(store: Reads, digits: string): Promise<Pr
   if (message.status === 'SUCCESS')
     return blocked('MESSAGE_ALREADY_EXECUTED', 'has been executed successfully. Nothing is left to do.');
   if (store.simulated)
-    return blocked(
-      'MANUAL_EXECUTION_UNSUPPORTED',
-      'is simulated: no chain has it, so that nothing can be sent.',
-    );
+    return blocked('MANUAL_EXECUTION_UNSUPPORTED', 'is simulated: no chain has it, so nothing can be sent.');
   const { chainFamily, displayName, name } = message.destNetworkInfo;
   if (chainFamily !== 'EVM') {
     return blocked(
@@ -91,7 +88,7 @@ export async function prepareExecution(store: Reads, digits: string): Promise<Pr
   if (inputs.kind === 'verified' && !inputs.isComplete) {
     return blocked(
       'EXECUTION_INPUTS_NOT_READY',
-      'is not verified yet, as far as is known here: results of verifiers that its destination requires are missing.',
+      'is not verified yet, as far as is known here: results of required verifiers are missing.',
     );
   }
   try {
@@ -204,8 +201,8 @@ function textOf(value: unknown, what: string): string {
 
 function unattested(message: Message, { unattested }: PreparedExecution): string {
   return (
-    `transfers ${tokensAt(message, unattested)}, whose pool needs an attestation as USDC (CCTP) and LBTC do. ` +
-    'Attestations are on no chain and not known here: use ccip-cli, which asks their issuers.'
+    `transfers ${tokensAt(message, unattested)}, whose pool needs an attestation, like USDC (CCTP) and LBTC. ` +
+    'Attestations are not on chain and not known here: use ccip-cli, which requests them from their issuers.'
   );
 }
 
@@ -214,7 +211,7 @@ export function tokensAt({ tokenAmounts }: Message, places: readonly number[]): 
   return places.map((place) => tokenAmounts[place]?.sourceTokenAddress ?? 'unknown').join(', ');
 }
 
-/** Why an execution that is not open is rejected. */
+/** Why an execution that is not open yet is rejected. */
 export function notOpenText({ prepared }: ReadyExecution): string {
   return (
     `Message ${prepared.messageId} is committed and has not failed: its off-ramp leaves it to the regular execution ` +
@@ -255,19 +252,19 @@ function describeMissing({ reason, run, missing = [], bytes = 0 }: UnavailableIn
   switch (reason) {
     case 'not read from its chain':
       return (
-        'is known from an import only, which does not have what an execution by hand needs. ' +
+        'is known from an import only, which lacks the inputs of a manual execution. ' +
         'Index its source network to get it from the chain.'
       );
     case 'not committed':
       return 'is not committed on its destination yet, as far as that is indexed here. Until then it cannot be executed.';
     case 'off-ramp unknown':
-      return 'is committed, but by a source that does not tell its off-ramp. Index its destination network to learn it.';
+      return 'is committed, but its source does not report the off-ramp. Index its destination network to get it.';
     case 'too long':
-      return `cannot be proven here. ${batch}, more than are put together.`;
+      return `cannot be proven here. ${batch}, more than this service combines.`;
     case 'too large':
       return (
         `cannot be proven here. ${batch}, whose messages have ${megabytes(bytes)} MB together; at most ` +
-        `${megabytes(MAX_BATCH_BYTES)} MB are put together. Read them from the source chain instead.`
+        `${megabytes(MAX_BATCH_BYTES)} MB are combined. Read them from the source chain instead.`
       );
     case 'incomplete':
       return (

@@ -8,7 +8,7 @@ export const Diagnosis = Type.Object({
   network: Type.String({ description: 'Name of the destination.' }),
   outcome: oneOf(
     ['succeeds', 'fails', 'not-yet', 'executed', 'impossible', 'untried'],
-    'What a manual execution would come to now. `not-yet`: the off-ramp would not take it yet, or inputs are missing. ' +
+    'Expected result of a manual execution now. `not-yet`: the off-ramp would not accept it yet, or inputs are missing. ' +
       '`impossible`: it cannot be built here. `untried`: this service has no endpoint of the destination.',
   ),
   text: Type.String({
@@ -16,17 +16,17 @@ export const Diagnosis = Type.Object({
   }),
   gasLimit: orNull(
     decimal('Gas limit for the receiver that the execution needs; a parameter of `/manual-execution`.'),
-    'Null where the message’s own suffices, or no other is known to help.',
+    'Null where the message’s own limit is enough, or no other limit is known to help.',
   ),
   gas: orNull(decimal('Gas of the transaction, with a margin.'), 'Null where it is not known.'),
   reason: orNull(Reason, 'Why it would fail, or what it waits for.'),
   opensAt: orNull(
-    dateTime('When the off-ramp takes the execution from anybody.'),
+    dateTime('When the off-ramp accepts the execution from any account.'),
     'Null where it is unknown.',
   ),
   block: orNull(
     Type.Object({ number: Type.Integer({ minimum: 0 }), timestamp: dateTime('Time of the block.') }),
-    'The block of the destination on which it was tried; null where nothing was tried.',
+    'Destination block of the simulation; null where nothing was simulated.',
   ),
 });
 
@@ -56,17 +56,17 @@ export const ManualExecution = Type.Object({
           'the transaction succeeds with it, and the message fails.',
       ),
     },
-    { description: 'As `eth_sendTransaction` takes it, but for `from` and for `chainId` as a number.' },
+    { description: 'As `eth_sendTransaction` takes it, except for `from` and for `chainId` as a number.' },
   ),
   gasNote: orNull(Type.String(), 'Why the gas is not an estimate.'),
   trial: orNull(
-    oneOf(['succeeds', 'fails', 'not-yet', 'executed'], 'What a simulation of this transaction came to.'),
+    oneOf(['succeeds', 'fails', 'not-yet', 'executed'], 'Result of a simulation of this transaction.'),
     'Null where it was not simulated: `gasNote` says why.',
   ),
   gasLimit: Type.Object(
     {
-      message: decimal('What the sender has set for the receiver.'),
-      override: orNull(decimal('What the transaction sets instead.'), 'Null: nothing else.'),
+      message: decimal('Set by the sender for the receiver.'),
+      override: orNull(decimal('Set by the transaction instead.'), 'Null: not changed.'),
     },
     { description: 'Gas for the receiver.' },
   ),
@@ -79,7 +79,7 @@ export const ManualExecution = Type.Object({
         { additionalProperties: true, description: 'By name. Integers are decimal strings.' },
       ),
     },
-    { description: 'What `data` says, for people.' },
+    { description: '`data` in readable form.' },
   ),
 });
 

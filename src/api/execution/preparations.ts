@@ -52,7 +52,7 @@ export function createPreparations(
     }
     entry.preparation.then(
       ({ kind }) => {
-        // What stands in the way may be gone the next moment, and is found out quickly.
+        // What prevents an execution may change at any moment, and is quick to find.
         if (kind === 'ready') entry.validUntil = performance.now() + ttlMs;
         else remove(digits, entry);
       },

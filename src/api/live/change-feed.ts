@@ -293,7 +293,7 @@ function createRecentChanges() {
       changes = [];
       bytes = 0;
     },
-    /** All changes after `from` up to `to`; undefined where some are no longer kept. */
+    /** All changes after `from` up to `to`; undefined where some are no longer in memory. */
     between(from: number, to: number): readonly FeedChange[] | undefined {
       const count = to - from;
       return count <= changes.length ? changes.slice(changes.length - count) : undefined;

@@ -1,4 +1,4 @@
-/** The gauges of /metrics: figures of this process, and figures of the store, which all processes read alike. */
+/** The gauges of /metrics: of this process, and of the store, which all processes read alike. */
 
 import { statuses } from '../../domain/lifecycle.ts';
 import { findingKindNames } from '../../domain/networks/index-findings.ts';
@@ -11,17 +11,20 @@ import type { ChangeFeed } from '../live/change-feed.ts';
 import { lagBlocks, lagSeconds, secondsBetween, seenAgeSeconds } from './indexing-health.ts';
 
 /** A gauge that is read at each scrape; a source that fails is left out of that scrape. */
-export interface GaugeSource {
+interface GaugeSource {
   /** In snake case, with its unit, such as `lanescan_network_lag_seconds`. */
   readonly name: string;
   readonly help: string;
   readonly labelNames?: readonly string[];
   /** How the values of worker processes are combined. `first`, the default, is for values that all of them read alike. */
   readonly across?: 'first' | 'sum' | 'min' | 'max';
-  readonly read: () => Promise<readonly GaugeReading[]> | readonly GaugeReading[];
+  /** The value of a gauge without labels, or one for each set of labels. */
+  readonly read: () => GaugeValue | Promise<GaugeValue>;
 }
 
-export interface GaugeReading {
+type GaugeValue = number | readonly GaugeReading[];
+
+interface GaugeReading {
   readonly value: number;
   readonly labels?: Readonly<Record<string, string>>;
 }
@@ -59,25 +62,25 @@ export function processGauges({
       name: 'lanescan_http_requests_in_flight',
       help: 'Requests being answered now, streams and waiting ones included.',
       across: 'sum',
-      read: () => [{ value: inFlight() }],
+      read: inFlight,
     },
     {
       name: 'lanescan_http_connections',
       help: 'Open connections of clients.',
       across: 'sum',
-      read: () => [{ value: connections() }],
+      read: connections,
     },
     {
       name: 'lanescan_http_waiting_bytes',
       help: 'Bytes of responses that wait for clients to read them.',
       across: 'sum',
-      read: () => [{ value: waitingBytes() }],
+      read: waitingBytes,
     },
     {
       name: 'lanescan_rate_limited_clients',
       help: 'Clients with a token bucket.',
       across: 'max',
-      read: () => [{ value: rateLimitedClients() }],
+      read: rateLimitedClients,
     },
     {
       name: 'lanescan_database_connections',
@@ -101,71 +104,146 @@ export function processGauges({
       name: 'lanescan_feed_followers',
       help: 'Streams and waiting requests that follow the changes.',
       across: 'sum',
-      read: () => [{ value: feed.followers }],
+      read: () => feed.followers,
     },
   ];
 }
 
-/** Scrapes share the figures of the store for this long. */
-const FIGURES_TTL_MS = 5_000;
+/** Scrapes share one read of the store for this long. */
+const READ_TTL_MS = 5_000;
+
+/** By name of the gauge: its help, and its value; none where that is null. */
+type Rows<T> = Readonly<Record<string, readonly [help: string, read: (of: T) => number | boolean | null]>>;
+
+const totalRows: Rows<StoreMetrics> = {
+  lanescan_history_position: ['Position of the latest change.', ({ position }) => position],
+  lanescan_messages_in_flight: [
+    'Messages that have neither succeeded nor failed yet.',
+    ({ inFlight }) => inFlight,
+  ],
+  lanescan_messages_ready_for_manual_execution: [
+    'Messages that can be executed manually.',
+    ({ readyForManualExecution }) => readyForManualExecution,
+  ],
+  lanescan_lanes: ['Lanes with at least one message.', ({ lanes }) => lanes],
+  lanescan_missing_sequence_numbers: [
+    'Sequence numbers missing between the first and the last of their on-ramps.',
+    ({ missingSequenceNumbers }) => missingSequenceNumbers,
+  ],
+  lanescan_onramps_with_holes: [
+    'On-ramps with at least one missing sequence number.',
+    ({ onrampsWithHoles }) => onrampsWithHoles,
+  ],
+};
+
+const networkRows: Rows<StoreMetrics['networks'][number]> = {
+  lanescan_network_lag_blocks: [
+    'Blocks between the head of a network and the newest block that was read.',
+    lagBlocks,
+  ],
+  lanescan_network_lag_seconds: [
+    'Age of the newest block of a network that was read; grows while nothing is read.',
+    lagSeconds,
+  ],
+  lanescan_network_indexed: [
+    'Whether an indexer holds the lease of a network; 0: it is not being indexed.',
+    ({ isLeased }) => isLeased,
+  ],
+  lanescan_network_seen_age_seconds: [
+    'Time since the last heartbeat of an indexer of a network.',
+    seenAgeSeconds,
+  ],
+  lanescan_network_progress_age_seconds: [
+    'Time since the progress of a network was last recorded.',
+    ({ updatedAt, readAt }) => secondsBetween(updatedAt, readAt),
+  ],
+  lanescan_network_owed_blocks: [
+    'Blocks of a network’s history that are still to be read.',
+    ({ owedBlocks }) => owedBlocks,
+  ],
+  lanescan_network_failed_ranges: [
+    'Ranges of blocks that could not be read and are tried again.',
+    ({ failedRanges }) => failedRanges,
+  ],
+  lanescan_network_oldest_failure_seconds: [
+    'For how long the oldest of those ranges has failed; 0 without one.',
+    ({ oldestFailureAt, readAt }) => (oldestFailureAt === null ? 0 : secondsBetween(oldestFailureAt, readAt)),
+  ],
+  lanescan_network_unreadable_logs: [
+    'Logs of trusted contracts that could not be decoded; they are stored.',
+    ({ unreadableLogs }) => unreadableLogs,
+  ],
+  lanescan_network_foreign_logs: [
+    'Logs of contracts that no configured router registered; they are ignored.',
+    ({ foreignLogs }) => foreignLogs,
+  ],
+  lanescan_network_stopped: ['Whether indexing a network has a problem.', ({ problem }) => problem !== null],
+};
+
+const mirrorRows: Rows<MirrorState> = {
+  lanescan_mirror_seen_age_seconds: [
+    'Time since the last heartbeat of a mirror, by the host of its source.',
+    ({ seenAt, readAt }) => secondsBetween(seenAt, readAt),
+  ],
+  lanescan_mirror_current_age_seconds: [
+    'Time since a mirrored source was last read to its newest message, by its host.',
+    ({ currentAt, readAt }) => (currentAt === null ? null : secondsBetween(currentAt, readAt)),
+  ],
+};
+
+const webhookRows: Rows<WebhookBacklog> = {
+  lanescan_webhook_lag_changes: [
+    'Changes that a webhook subscription has not processed yet.',
+    ({ lag }) => lag,
+  ],
+  lanescan_webhook_served: [
+    'Whether a server holds the lease of a webhook subscription.',
+    ({ isServed }) => isServed,
+  ],
+};
+
+/** A gauge for each row, with one reading for each item. */
+function gauges<T>(
+  rows: Rows<T>,
+  label: string,
+  read: () => Promise<readonly (readonly [labelValue: string, item: T])[]>,
+): readonly GaugeSource[] {
+  return Object.entries(rows).map(([name, [help, measure]]) => ({
+    name,
+    help,
+    labelNames: [label],
+    read: async () =>
+      (await read())
+        .flatMap(([labelValue, item]) => {
+          const value = measure(item);
+          return value === null ? [] : [{ value: Number(value), labels: { [label]: labelValue } }];
+        })
+        .sort((a, b) => a.value - b.value),
+  }));
+}
 
 export function storeGauges(store: Store): readonly GaugeSource[] {
-  const currentMetrics = cached(() => store.metrics());
-  const currentReplicas = cached(() => store.replicas());
-  const currentCluster = cached(() => store.cluster());
-  // After the figures: while the database is away they fail first, and the scrape does not wait twice.
-  const currentBacklog = cached(async () => {
-    await currentMetrics();
+  const stats = cached(() => store.metrics());
+  const replicas = cached(() => store.replicas());
+  const cluster = cached(() => store.cluster());
+  // After the statistics: while the database is away they fail first, and the scrape does not wait twice.
+  const webhooks = cached(async () => {
+    await stats();
     return store.webhooks.backlog();
   });
-  const figure = (name: string, help: string, read: (figures: StoreMetrics) => number): GaugeSource => ({
-    name,
-    help,
-    read: async () => [{ value: read(await currentMetrics()) }],
-  });
-  const networkFigure = (
-    name: string,
-    help: string,
-    read: (network: StoreMetrics['networks'][number]) => number | null,
-  ): GaugeSource => ({
-    name,
-    help,
-    labelNames: ['network'],
-    read: async () =>
-      (await currentMetrics()).networks.flatMap((network) => {
-        const value = read(network);
-        const labels = { network: findNetwork(network.selector)?.name ?? network.selector };
-        return value === null ? [] : [{ value, labels }];
-      }),
-  });
-  /** By host, because a path could contain a key. Of several mirrors of one host, the worst counts. */
-  const mirrorFigure = (
-    name: string,
-    help: string,
-    read: (mirror: MirrorState) => number | null,
-  ): GaugeSource => ({
-    name,
-    help,
-    labelNames: ['source'],
-    read: async () => {
-      const worst = new Map<string, number>();
-      for (const mirror of (await currentMetrics()).mirrors) {
-        const { host } = new URL(mirror.source);
-        const value = read(mirror);
-        if (value !== null) worst.set(host, Math.max(worst.get(host) ?? 0, value));
-      }
-      return [...worst].map(([source, value]) => ({ value, labels: { source } }));
-    },
-  });
-  const storeSources: readonly GaugeSource[] = [
+  const networks = async () =>
+    (await stats()).networks.map(
+      (network) => [findNetwork(network.selector)?.name ?? network.selector, network] as const,
+    );
+  return [
     {
       name: 'lanescan_database_up',
       help: 'Whether the database answered this scrape, or one a few seconds ago.',
       across: 'min',
       read: () =>
-        currentMetrics().then(
-          () => [{ value: 1 }],
-          () => [{ value: 0 }],
+        stats().then(
+          () => 1,
+          () => 0,
         ),
     },
     {
@@ -174,7 +252,7 @@ export function storeGauges(store: Store): readonly GaugeSource[] {
       labelNames: ['worker'],
       across: 'min',
       read: async () =>
-        ((await currentCluster())?.workers ?? []).map(({ address, isAway }) => ({
+        ((await cluster())?.workers ?? []).map(({ address, isAway }) => ({
           value: isAway ? 0 : 1,
           labels: { worker: address },
         })),
@@ -184,8 +262,8 @@ export function storeGauges(store: Store): readonly GaugeSource[] {
       help: 'Whether the latest changes are visible on all workers and published; absent for a store on one node.',
       across: 'min',
       read: async () => {
-        const cluster = await currentCluster();
-        return cluster ? [{ value: cluster.isPublished ? 1 : 0 }] : [];
+        const found = await cluster();
+        return found ? Number(found.isPublished) : [];
       },
     },
     {
@@ -194,7 +272,7 @@ export function storeGauges(store: Store): readonly GaugeSource[] {
       labelNames: ['replica'],
       across: 'max',
       read: async () =>
-        (await currentReplicas()).flatMap(({ replica, lag }) =>
+        (await replicas()).flatMap(({ replica, lag }) =>
           lag === null ? [] : [{ value: lag, labels: { replica } }],
         ),
     },
@@ -204,161 +282,60 @@ export function storeGauges(store: Store): readonly GaugeSource[] {
       labelNames: ['replica'],
       across: 'min',
       read: async () =>
-        (await currentReplicas()).map(({ replica, isUsed }) => ({
-          value: isUsed ? 1 : 0,
-          labels: { replica },
-        })),
+        (await replicas()).map(({ replica, isUsed }) => ({ value: Number(isUsed), labels: { replica } })),
     },
-    figure('lanescan_history_position', 'Position of the latest change.', ({ position }) => position),
     {
       name: 'lanescan_messages',
       help: 'Messages by status.',
       labelNames: ['status'],
       read: async () => {
-        const { byStatus } = await currentMetrics();
+        const { byStatus } = await stats();
         return statuses.map((status) => ({ value: byStatus[status], labels: { status } }));
       },
     },
-    figure(
-      'lanescan_messages_in_flight',
-      'Messages that have neither succeeded nor failed yet.',
-      ({ inFlight }) => inFlight,
-    ),
-    figure(
-      'lanescan_messages_ready_for_manual_execution',
-      'Messages that can be executed by hand.',
-      ({ readyForManualExecution }) => readyForManualExecution,
-    ),
-    figure('lanescan_lanes', 'Lanes with at least one message.', ({ lanes }) => lanes),
-    figure(
-      'lanescan_missing_sequence_numbers',
-      'Sequence numbers missing between the first and the last of their on-ramps.',
-      ({ missingSequenceNumbers }) => missingSequenceNumbers,
-    ),
-    figure(
-      'lanescan_onramps_with_holes',
-      'On-ramps with at least one missing sequence number.',
-      ({ onrampsWithHoles }) => onrampsWithHoles,
-    ),
-    networkFigure(
-      'lanescan_network_lag_blocks',
-      'Blocks between the head of a network and the newest block that was read.',
-      lagBlocks,
-    ),
-    networkFigure(
-      'lanescan_network_lag_seconds',
-      'Age of the newest block of a network that was read; grows while nothing is read.',
-      lagSeconds,
-    ),
-    networkFigure(
-      'lanescan_network_indexed',
-      'Whether an indexer holds the lease of a network; 0: it is not being indexed.',
-      ({ isLeased }) => (isLeased ? 1 : 0),
-    ),
-    networkFigure(
-      'lanescan_network_seen_age_seconds',
-      'Time since the last heartbeat of an indexer of a network.',
-      seenAgeSeconds,
-    ),
-    networkFigure(
-      'lanescan_network_progress_age_seconds',
-      'Time since the progress of a network was last recorded.',
-      ({ updatedAt, readAt }) => secondsBetween(updatedAt, readAt),
-    ),
-    networkFigure(
-      'lanescan_network_owed_blocks',
-      'Blocks of a network’s history that are still to be read.',
-      ({ owedBlocks }) => owedBlocks,
-    ),
-    networkFigure(
-      'lanescan_network_failed_ranges',
-      'Ranges of blocks that could not be read and are tried again.',
-      ({ failedRanges }) => failedRanges,
-    ),
-    networkFigure(
-      'lanescan_network_oldest_failure_seconds',
-      'For how long the oldest of those ranges has failed; 0 without one.',
-      ({ oldestFailureAt, readAt }) =>
-        oldestFailureAt === null ? 0 : secondsBetween(oldestFailureAt, readAt),
-    ),
-    networkFigure(
-      'lanescan_network_unreadable_logs',
-      'Logs of trusted contracts that could not be decoded and are kept.',
-      ({ unreadableLogs }) => unreadableLogs,
-    ),
-    networkFigure(
-      'lanescan_network_foreign_logs',
-      'Logs of contracts that no configured router registered; they are ignored.',
-      ({ foreignLogs }) => foreignLogs,
-    ),
+    ...Object.entries(totalRows).map(([name, [help, measure]]) => ({
+      name,
+      help,
+      read: async () => Number(measure(await stats())),
+    })),
+    ...gauges(networkRows, 'network', networks),
     {
       name: 'lanescan_network_findings',
       help: 'Open findings about the completeness of a network, by kind.',
       labelNames: ['network', 'kind'],
       read: async () =>
-        (await currentMetrics()).networks.flatMap(({ selector, findings }) =>
+        (await networks()).flatMap(([network, { findings }]) =>
           findingKindNames.map((kind) => ({
             value: findings.find((finding) => finding.kind === kind)?.count ?? 0,
-            labels: { network: findNetwork(selector)?.name ?? selector, kind },
+            labels: { network, kind },
           })),
         ),
     },
-    networkFigure('lanescan_network_stopped', 'Whether indexing a network has a problem.', (network) =>
-      network.problem === null ? 0 : 1,
+    // By host, because a path could contain a key. Of several mirrors of one host, the worst is set last.
+    ...gauges(mirrorRows, 'source', async () =>
+      (await stats()).mirrors.map((mirror) => [new URL(mirror.source).host, mirror]),
     ),
-    mirrorFigure(
-      'lanescan_mirror_seen_age_seconds',
-      'Time since the last heartbeat of a mirror, by the host of its source.',
-      ({ seenAt, readAt }) => secondsBetween(seenAt, readAt),
-    ),
-    mirrorFigure(
-      'lanescan_mirror_current_age_seconds',
-      'Time since a mirrored source was last read to its newest message, by its host.',
-      ({ currentAt, readAt }) => (currentAt === null ? null : secondsBetween(currentAt, readAt)),
-    ),
-  ];
-  const webhookFigure = (
-    name: string,
-    help: string,
-    read: (webhook: WebhookBacklog) => Readonly<Record<string, number>> | number,
-  ): GaugeSource => ({
-    name,
-    help,
-    labelNames: ['subscription', 'state'],
-    read: async () =>
-      (await currentBacklog()).flatMap((webhook) => {
-        const figures = read(webhook);
-        const subscription = webhook.name;
-        return typeof figures === 'number'
-          ? [{ value: figures, labels: { subscription } }]
-          : Object.entries(figures).map(([state, value]) => ({ value, labels: { subscription, state } }));
-      }),
-  });
-  const webhookSources: readonly GaugeSource[] = [
-    webhookFigure(
-      'lanescan_webhook_deliveries',
-      'Deliveries that wait for their next attempt (pending), or for a replay (parked).',
-      ({ pending, parked }) => ({ pending, parked }),
-    ),
-    webhookFigure(
-      'lanescan_webhook_lag_changes',
-      'Changes that a webhook subscription has not processed yet.',
-      ({ lag }) => lag,
-    ),
-    webhookFigure(
-      'lanescan_webhook_served',
-      'Whether a server holds the lease of a webhook subscription.',
-      ({ isServed }) => (isServed ? 1 : 0),
+    {
+      name: 'lanescan_webhook_deliveries',
+      help: 'Deliveries that wait for their next attempt (pending), or for a replay (parked).',
+      labelNames: ['subscription', 'state'],
+      read: async () =>
+        (await webhooks()).flatMap(({ name, pending, parked }) => [
+          { value: pending, labels: { subscription: name, state: 'pending' } },
+          { value: parked, labels: { subscription: name, state: 'parked' } },
+        ]),
+    },
+    ...gauges(webhookRows, 'subscription', async () =>
+      (await webhooks()).map((webhook) => [webhook.name, webhook]),
     ),
   ];
-  return [...storeSources, ...webhookSources];
 }
 
 /** Caches the result for a few seconds (single-flight); a failure is not cached. */
 function cached<T>(read: () => Promise<T>): () => Promise<T> {
   let latest: { readonly at: number; readonly promise: Promise<T> } | undefined;
   return () => {
-    if (latest === undefined || performance.now() - latest.at > FIGURES_TTL_MS) {
+    if (latest === undefined || performance.now() - latest.at > READ_TTL_MS) {
       const promise = read();
       latest = { at: performance.now(), promise };
       promise.catch(() => {

@@ -45,7 +45,7 @@ export function indexingHealth(progress: NetworkProgress): IndexingHealth {
   return isBehind || secondsBetween(indexedAt, readAt) > OLD_BLOCK_SECONDS ? 'lagging' : 'ok';
 }
 
-/** Whether messages or statuses are missing by the word of the network's own contracts. */
+/** Whether messages or statuses are missing according to the network's own contracts. */
 export function hasLoss({ findings }: Pick<NetworkProgress, 'findings'>): boolean {
   return findings.some(({ kind }) => findingKinds[kind].isLoss);
 }

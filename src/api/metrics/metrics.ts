@@ -8,7 +8,7 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { type DiagnosisOutcome, diagnosisOutcomes } from '../execution/diagnoses.ts';
 import { type CutReason, cutReasons } from '../server/connections.ts';
 import type { WorkerPeers } from '../server/worker-peers.ts';
-import { type GaugeSource, type ProcessGaugeOptions, processGauges, storeGauges } from './gauges.ts';
+import { type ProcessGaugeOptions, processGauges, storeGauges } from './gauges.ts';
 
 export interface ObservedRequest {
   /** The path pattern of the route, never the requested path. */
@@ -27,7 +27,6 @@ export interface Metrics {
   observeDiagnosis(outcome: DiagnosisOutcome): void;
   /** Counts calls to RPC endpoints for simulated executions. */
   observeDiagnosisCalls(calls: number): void;
-  registerGauges(...sources: readonly GaugeSource[]): void;
   /** All metrics in the text format of Prometheus. */
   scrape(): Promise<string>;
   close(): void;
@@ -91,7 +90,8 @@ export function createMetrics(options: MetricsOptions): Metrics {
     queries.observe({ query, outcome }, seconds),
   );
 
-  const register = ({ name, help, labelNames = [], across = 'first', read }: GaugeSource) => {
+  const sources = [...processGauges(options), ...storeGauges(store)];
+  for (const { name, help, labelNames = [], across = 'first', read } of sources) {
     new Gauge({
       name,
       help,
@@ -103,15 +103,15 @@ export function createMetrics(options: MetricsOptions): Metrics {
         // Otherwise a gauge without labels would show 0 for an unknown value.
         if (labelNames.length === 0) this.remove();
         try {
-          for (const { labels = {}, value } of await read()) this.set(labels, value);
+          const found = await read();
+          const readings = typeof found === 'number' ? [{ value: found }] : found;
+          for (const { labels = {}, value } of readings) this.set(labels, value);
         } catch {
           // Unknown is not zero: the gauge is missing from this scrape.
         }
       },
     });
-  };
-
-  for (const source of [...processGauges(options), ...storeGauges(store)]) register(source);
+  }
 
   return {
     observeRequest({ route, method, status, seconds }) {
@@ -122,7 +122,6 @@ export function createMetrics(options: MetricsOptions): Metrics {
     observeCut: (reason) => cuts.inc({ reason }),
     observeDiagnosis: (outcome) => diagnoses.inc({ outcome }),
     observeDiagnosisCalls: (calls) => diagnosisCalls.inc(calls),
-    registerGauges: (...added) => added.forEach(register),
     scrape: () => (peers ? peers.scrape() : registry.metrics()),
     close() {
       stopObserving();

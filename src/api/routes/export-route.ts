@@ -25,8 +25,8 @@ export const exportRoutes: readonly Route[] = [
     summary: 'Export messages',
     description:
       'Every message that matches all of the filters, newest first, as one file of any length: what the ' +
-      'database held at the moment of the request, whatever is written meanwhile. `ndjson` is the whole record ' +
-      'a line, ready for `lanescan import`; `csv` is a flat table with a header row, in which text that a ' +
+      'database held at the moment of the request, whatever is written meanwhile. `ndjson` is one whole record ' +
+      'per line, ready for `lanescan import`; `csv` is a flat table with a header row, in which text that a ' +
       'spreadsheet would take for a formula is preceded by an apostrophe. A transfer that breaks off is not ' +
       'complete: a failure in the middle resets the connection. So does the end of the time of an export, 30 minutes: ' +
       'continue with `sentBefore`, one millisecond after the `sendTimestamp` of the last whole row, and leave out the rows ' +

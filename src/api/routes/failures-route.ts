@@ -35,7 +35,7 @@ export const failureRoutes: readonly Route[] = [
     summary: 'Failed messages by reason',
     description:
       'Messages that are FAILED now and were sent in the window, grouped by why their last attempt failed: what ' +
-      'happened, who can fix it, how many, on which lanes, and the newest of them. Messages that differ in figures only ' +
+      'happened, who can fix it, how many, on which lanes, and the newest of them. Messages whose reasons differ only in values ' +
       '(amounts, addresses, seconds) are one group. `days` has the share of failures over time. Of all failed messages ' +
       `the newest ${MAX_FAILURES.toLocaleString('en')} are grouped; \`failed\` counts all of the window.`,
     queryParameters: [sourceChainSelector, destChainSelector, windowDaysParameter],

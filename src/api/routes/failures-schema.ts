@@ -16,7 +16,7 @@ const FailureGroup = Type.Object({
   }),
   title: Type.String({
     description:
-      'What happened, without the figures of a single message. It may quote untrusted contracts: show ' +
+      'What happened, without the values of a single message. It may quote untrusted contracts: show ' +
       'it as text.',
   }),
   fixableBy,

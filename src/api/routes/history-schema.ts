@@ -14,12 +14,12 @@ const DecodedError = Type.Object({
     }),
   ),
   cut: Type.Boolean({
-    description: 'The off-ramp has cut off its data: arguments may be missing or incomplete.',
+    description: 'The off-ramp truncated its data: arguments may be missing or incomplete.',
   }),
   namedBy: oneOf(
     ['lanescan', 'operator', 'program'],
-    'Whose name it is: of the tables of Lanescan, of the ABIs that the operator of this server has added, or what a ' +
-      'program on Solana calls it in its log.',
+    'Source of the name: the built-in tables of Lanescan, an ABI added by the operator of this server, or the log of a ' +
+      'program on Solana.',
   ),
 });
 
@@ -36,9 +36,9 @@ export const Reason = Type.Object({
   }),
   saidBy: oneOf(
     ['ccip', 'receiver', 'token-pool', 'other-instruction', 'unknown'],
-    'Who said so: contracts of CCIP, the receiver, the token or its pool, or on Solana another instruction of the ' +
-      'transaction. `unknown`: the log was cut off, or the off-ramp of 2.0 handed on the error of a contract that it ' +
-      'asked. Only `ccip` speaks for the lane.',
+    'Where the error comes from: contracts of CCIP, the receiver, the token or its pool, or on Solana another instruction of the ' +
+      'transaction. `unknown`: the log was truncated, or the off-ramp of 2.0 passed on the error of a contract that it ' +
+      'called. Only `ccip` speaks for the lane.',
   ),
   text: Type.String({
     description:
@@ -52,7 +52,7 @@ export const Reason = Type.Object({
 });
 
 export const Attempt = Type.Object({
-  outcome: oneOf(['SUCCESS', 'FAILED'], 'What it came to.'),
+  outcome: oneOf(['SUCCESS', 'FAILED'], 'Result of the attempt.'),
   at: orNull(Type.String({ format: 'date-time' }), 'Time of the block; null where it is unknown.'),
   network: Type.String({ pattern: '^[0-9]+$', description: 'Chain selector of the destination.' }),
   networkName: orNull(Type.String(), 'Name of that network; null where it is unknown.'),
@@ -62,7 +62,7 @@ export const Attempt = Type.Object({
   logIndex: orNull(Type.Integer({ minimum: 0 }), 'Null where it is unknown.'),
   caller: orNull(
     Type.String(),
-    'The account that sent the transaction; null where it was not asked for. It is for failed attempts, and for all of 2.0.',
+    'The account that sent the transaction; null where it was not read. It is read for failed attempts, and for all of 2.0.',
   ),
   gasUsed: orNull(
     decimal('Gas of the whole execution; on Solana the compute units of the transaction.'),
@@ -84,7 +84,7 @@ export const Attempt = Type.Object({
   reason: orNull(Reason, 'Why it failed; null for a success, and where nothing is known of it.'),
   removedAt: orNull(
     Type.String({ format: 'date-time' }),
-    'When a reorganisation removed its block: the attempt no longer counts. Null for one that stands.',
+    'When a reorganisation removed its block: the attempt no longer counts. Null for an attempt that still counts.',
   ),
 });
 

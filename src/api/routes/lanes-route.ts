@@ -77,7 +77,7 @@ export const laneRoutes: readonly Route[] = [
     summary: 'Lanes',
     description:
       'Every lane that has messages, the busiest first: how many, in which status, how long deliveries take, what ' +
-      'is overdue, and whether a sequence number is missing. Kept up to date by every write, so that a response ' +
+      'is overdue, and whether a sequence number is missing. Every write updates these values, so that a response ' +
       `costs the same however many messages there are. At most ${MAX_LANES} lanes; \`total\` is how many match.`,
     queryParameters: [sourceChainSelector, destChainSelector, windowDaysParameter],
     success: {
@@ -178,8 +178,8 @@ export const statsRoutes: readonly Route[] = [
     tag: 'Networks',
     summary: 'Totals',
     description:
-      'How many messages there are, by status and by the day (UTC) they were sent, and the busiest lanes. Kept up ' +
-      'to date by every write, so that a response costs the same however many messages there are.',
+      'How many messages there are, by status and by the day (UTC) they were sent, and the busiest lanes. Every ' +
+      'write updates these values, so that a response costs the same however many messages there are.',
     queryParameters: [windowDaysParameter],
     success: {
       description: 'The totals.',

@@ -100,7 +100,7 @@ function isOfficialClient({ headers }: RouteRequest): boolean {
 
 /** The SDK reads the members of `verifiers` wherever the field is present, also where it is null. */
 function withoutNullVerifiers(record: string): string {
-  // These characters cannot stand inside a string; in this order only the record itself has the three members.
+  // These characters cannot occur inside a string; in this order only the record itself has the three members.
   return record.replace(/(,"finality":\d+),"verifiers":null,/, '$1,');
 }
 

@@ -29,7 +29,7 @@ export const Indexing = Type.Object(
     failedRanges: count('Ranges of blocks that could not be read and are tried again.'),
     failedBlocks: count('Blocks in those ranges.'),
     oldestFailureAt: orNull(dateTime('When the oldest of those ranges failed first.')),
-    unreadableLogs: count('Logs of trusted contracts that could not be decoded and are kept.'),
+    unreadableLogs: count('Logs of trusted contracts that could not be decoded; they are stored.'),
     foreignLogs: count('Logs of contracts that no configured router registered; they are ignored.'),
     lagBlocks: orNull(count('Blocks between the head and the indexed one.')),
     lagSeconds: orNull(

@@ -27,13 +27,13 @@ export const Token = Type.Object({
     ['chain', 'operator'],
     '`chain`: the contract’s own claims. `operator`: defined or changed in this server’s lanescan.yaml.',
   ),
-  readAt: orNull(dateTime('When the chain answered; null while it has not been asked, or has not answered.')),
+  readAt: orNull(dateTime('When the contract was read; null while it has not been read.')),
 });
 
 export const TokenList = Type.Object({
   data: Type.Array(Token),
   total: count('How many tokens match.'),
-  pending: count('Tokens of the network, or of all networks, about which the chain has not answered yet.'),
+  pending: count('Tokens of the network, or of all networks, whose contract has not been read yet.'),
 });
 
 export type Token = ResponseBody<typeof Token>;

@@ -51,7 +51,7 @@ export function createAdmission({
     if (isProxyTrusted || hasWarnedOfProxy || request.headers['x-forwarded-for'] === undefined) return;
     hasWarnedOfProxy = true;
     log.warn(
-      'X-Forwarded-For is ignored: set trustProxy if a proxy stands in front; otherwise all its clients share one limit.',
+      'X-Forwarded-For is ignored: set trustProxy if a proxy is in front; otherwise all its clients share one limit.',
     );
   };
 
@@ -102,7 +102,7 @@ export function createAdmission({
     reply.header('Allow', ALLOWED_METHODS);
     return new ApiError(
       'METHOD_NOT_ALLOWED',
-      `${method} is not possible here: the service only reads, with GET.`,
+      `${method} is not supported: the service is read-only, with GET.`,
     );
   };
 

@@ -39,7 +39,7 @@ export function addressGroup(address: string): string {
   const groups = head.split(':').filter((group) => group !== '');
   if (tail !== undefined) {
     const behind = tail.split(':').filter((group) => group !== '');
-    // A trailing dotted quad stands for two groups.
+    // A trailing dotted quad is two groups.
     const width = groups.length + behind.length + (tail.includes('.') ? 1 : 0);
     groups.push(...Array<string>(Math.max(0, 8 - width)).fill('0'), ...behind);
   }

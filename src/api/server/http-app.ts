@@ -100,7 +100,7 @@ function overrideNodeResponses(
   server.on('connect', (_request, socket) => {
     const rejection = new ApiError(
       'METHOD_NOT_ALLOWED',
-      'CONNECT is not possible here: the service only reads, with GET.',
+      'CONNECT is not supported: the service is read-only, with GET.',
     );
     answerOnSocket(socket, rejection, { ...headers, Allow: ALLOWED_METHODS }, log);
   });

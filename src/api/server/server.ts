@@ -9,7 +9,6 @@ import { createDiagnoses, type Destinations } from '../execution/diagnoses.ts';
 import { createPreparations } from '../execution/preparations.ts';
 import { createChangeFeed } from '../live/change-feed.ts';
 import { createLive, type LiveLimits } from '../live/live.ts';
-import type { GaugeSource } from '../metrics/gauges.ts';
 import { createMetrics } from '../metrics/metrics.ts';
 import { builtExplorer, createExplorer } from '../routes/explorer-route.ts';
 import { createFailureReports } from '../routes/failure-report.ts';
@@ -40,8 +39,6 @@ export interface ServerOptions extends Partial<RateLimitOptions> {
   readonly trustProxy?: TrustProxy;
   /** The prefix of all URLs, such as `/lanescan`; empty by default. */
   readonly basePath?: string;
-  /** More gauges for /metrics. */
-  readonly gauges?: readonly GaugeSource[];
   /** Limits of streams and waiting requests that differ from the defaults. */
   readonly live?: Partial<LiveLimits>;
   /** Limits of connections that differ from the defaults. */
@@ -78,7 +75,6 @@ export function createServer({
   apiKeys = [],
   trustProxy = false,
   basePath = '',
-  gauges = [],
   live,
   connections: connectionLimits,
   backpressure: backpressureLimits,
@@ -129,7 +125,6 @@ export function createServer({
     waitingBytes: () => backpressure.bytes,
     peers,
   });
-  metrics.registerGauges(...gauges);
   const responseCache = createResponseCache({ version: () => store.version() });
   const failures = createFailureReports({ store, maxAgeMs: failureReportMaxAgeMs });
   const diagnoses = createDiagnoses({

@@ -185,11 +185,8 @@ test('whatever stands in the document is shown as text', () => {
 });
 
 describe('colours', () => {
-  const tokens = (css: string) =>
-    Object.fromEntries(
-      [...css.matchAll(/--([\w-]+): (#[0-9a-f]{6});/g)].map(([, name, value]) => [name, value]),
-    );
-  const [light = '', dark = ''] = docsPageStyle.split('@media (prefers-color-scheme: dark)');
+  const tokens = [...docsPageStyle.matchAll(/--([\w-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\);/g)];
+  const theme = (group: number) => Object.fromEntries(tokens.map((token) => [token[1], token[group]]));
   const luminance = (colour = '#000000') => {
     const [r = 0, g = 0, b = 0] = [1, 3, 5]
       .map((start) => Number.parseInt(colour.slice(start, start + 2), 16) / 255)
@@ -202,9 +199,9 @@ describe('colours', () => {
   };
 
   test.each([
-    ['light', tokens(light)],
-    ['dark', tokens(dark)],
-  ])('of text reach AA contrast when it is %s', (_theme, theme) => {
+    ['light', theme(2)],
+    ['dark', theme(3)],
+  ])('of text reach AA contrast when it is %s', (_scheme, colours) => {
     const onSurface = ['text', 'muted', 'accent', 'waiting', 'moving', 'verified', 'done', 'failed'];
     const onRaised = ['text', 'muted', 'accent', 'string', 'literal'];
     const pairs = [
@@ -214,7 +211,7 @@ describe('colours', () => {
       ['warning', 'warning-soft'] as const,
     ];
     for (const [ink, paper] of pairs) {
-      expect(contrast(theme[ink], theme[paper]), `${ink} on ${paper}`).toBeGreaterThanOrEqual(4.5);
+      expect(contrast(colours[ink], colours[paper]), `${ink} on ${paper}`).toBeGreaterThanOrEqual(4.5);
     }
   });
 });

@@ -2,20 +2,16 @@
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { makeMessage } from '../../fixtures.ts';
-import { type RunningServer, startServer } from '../running-server.ts';
+import { serverForAll } from '../running-server.ts';
 
 const guide = readFileSync(new URL('../../../docs/api/http.md', import.meta.url), 'utf8');
 const blocks = [...guide.matchAll(/```sh\n(.*?)```/gs)].map(([, commands = '']) => commands);
 
-let server: RunningServer;
-beforeAll(async () => {
-  server = await startServer(
-    Array.from({ length: 30 }, (_, number) => makeMessage({ number, status: 'SUCCESS' })),
-  );
-});
-afterAll(() => server.close());
+const server = serverForAll(
+  Array.from({ length: 30 }, (_, number) => makeMessage({ number, status: 'SUCCESS' })),
+);
 
 async function run(block: string | undefined): Promise<string> {
   const commands = String(block).replaceAll('http://localhost:8080', server.url);

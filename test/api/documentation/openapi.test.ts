@@ -1,7 +1,7 @@
 /** openapi.json: what the routes say, what is served, and well-formed. */
 import { readFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { exampleMessage } from '../../../src/api/documentation/example-message.ts';
 import { openApiDocument } from '../../../src/api/documentation/openapi.ts';
 import { createRoutes } from '../../../src/api/routes/routes.ts';
@@ -11,7 +11,8 @@ import { searchParameterNames } from '../../../src/domain/filters/search-paramet
 import { parseMessage } from '../../../src/domain/records/message-parser.ts';
 import { sampleMessages, tokenToEvm } from '../../fixtures/sample-messages.ts';
 import { fuji, sepolia } from '../../fixtures.ts';
-import { type RunningServer, startServer, startSimulatedServer, TEST_VERSION } from '../running-server.ts';
+import { serverForAll, startSimulatedServer, TEST_VERSION } from '../running-server.ts';
+import { sampleMessages, tokenToEvm } from '../sample-messages.ts';
 
 const readRoot = (name: string) => readFileSync(new URL(`../../../${name}`, import.meta.url), 'utf8');
 const text = readRoot('openapi.json');
@@ -42,11 +43,7 @@ const servedOperations = operations.flatMap(([path, operation]): typeof operatio
   [path, ...(operation['x-aliases'] ?? [])].map((served) => [served, { ...operation, canonicalPath: path }]),
 );
 
-let server: RunningServer;
-beforeAll(async () => {
-  server = await startServer(sampleMessages);
-});
-afterAll(() => server.close());
+const server = serverForAll(sampleMessages);
 
 describe('openapi.json', () => {
   test('is exactly what the routes generate (otherwise: npm run openapi)', () => {
@@ -260,8 +257,8 @@ describe('header fields', () => {
         const again = await own.ask(asked, { headers: { 'If-None-Match': String(headers.etag) } });
         note(`${path} ${again.status}`, again.headers);
       }
-      const refused = await own.ask(url, { method: 'POST' });
-      note(`${path} ${refused.status}`, refused.headers);
+      const rejected = await own.ask(url, { method: 'POST' });
+      note(`${path} ${rejected.status}`, rejected.headers);
       if (!needsMore.test(path)) expect(met.has(`${path} 200`), path).toBe(true);
       for (const [key, seen] of met) {
         if (!key.startsWith(`${path} `)) continue;

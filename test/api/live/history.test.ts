@@ -1,7 +1,7 @@
 /** The history of a message: its stages as the chains tell them, its changes as they were recorded. */
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { historyRoutes } from '../../../src/api/routes/history-route.ts';
 import type { Fact } from '../../../src/domain/facts.ts';
 import { MAX_HISTORY_ROWS } from '../../../src/domain/filters/query.ts';
@@ -19,7 +19,7 @@ import {
   makeVerifierCompleted,
   sepolia,
 } from '../../fixtures.ts';
-import { expectError, type RunningServer, startServer } from '../running-server.ts';
+import { serverForAll } from '../running-server.ts';
 
 interface HistoryBody {
   readonly messageId: string;
@@ -33,11 +33,7 @@ const documented = new Ajv2020({ strict: false, validateFormats: false }).compil
   historyRoutes[0]?.success.schema ?? false,
 );
 
-let server: RunningServer;
-beforeAll(async () => {
-  server = await startServer();
-});
-afterAll(() => server.close());
+const server = serverForAll();
 
 let number = 100;
 const fresh = (version = '1.6.0') => makeSubject(version, ++number);
@@ -261,22 +257,4 @@ describe('a reorganisation', () => {
     const positions = again.changes.map(({ position }) => Number(position));
     expect(positions).toEqual([...positions].sort((a, b) => a - b));
   });
-});
-
-test('unknown ids, ids that are none and parameters are refused', async () => {
-  expectError(await server.ask(`/v2/messages/${hashOf('nobody')}/history`), 404, 'MESSAGE_NOT_FOUND');
-  expectError(await server.ask('/v2/messages/0x12/history'), 400, 'INVALID_MESSAGE_ID');
-  expectError(
-    await server.ask(`/v2/messages/${hashOf('nobody')}/history?limit=1`),
-    400,
-    'INVALID_PARAMETERS',
-  );
-});
-
-test('the id may be in capitals, and the path without a version', async () => {
-  const message = fresh();
-  await told([makeSent(message)]);
-  const shouted = `0x${message.messageId.slice(2).toUpperCase()}`;
-  const answer = await server.ask(`/messages/${shouted}/history`);
-  expect(answer.json<HistoryBody>().messageId).toBe(message.messageId);
 });

@@ -1,50 +1,29 @@
 /** Servers over one database, and a reader of event streams as a browser is one. */
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import type { LiveLimits } from '../../../src/api/live/live.ts';
 import type { Attempt } from '../../../src/api/routes/history-schema.ts';
-import { createServer } from '../../../src/api/server/server.ts';
 import type { Message } from '../../../src/domain/message.ts';
-import { openStore, type Store } from '../../../src/store/store.ts';
+import { openStore } from '../../../src/store/store.ts';
 import { createTestDatabase } from '../../database.ts';
-
-export interface LiveServer {
-  readonly url: string;
-  readonly store: Store;
-  readonly databaseUrl: string;
-  close(): Promise<void>;
-}
+import { type RunningServer, serveStore } from '../running-server.ts';
 
 /** Servers with a store each, on one database of their own; closed with the test. */
 export async function startServers<const N extends readonly Partial<LiveLimits>[]>(
   ...limits: N
-): Promise<{ [K in keyof N]: LiveServer }> {
+): Promise<{ [K in keyof N]: RunningServer }> {
   const database = await createTestDatabase();
   onTestFinished(() => database.drop());
   const servers = await Promise.all(limits.map((live) => startServerOn(database.url, live)));
-  onTestFinished(async () => {
-    await Promise.all(servers.map((server) => server.close()));
-  });
-  return servers as { [K in keyof N]: LiveServer };
+  return servers as { [K in keyof N]: RunningServer };
 }
 
-export async function startServerOn(url: string, live: Partial<LiveLimits> = {}): Promise<LiveServer> {
-  const store = await openStore({ place: { url } });
-  const app = createServer({ store, version: '0.0.0-test', log: pino({ level: 'silent' }), live });
-  await app.listen({ port: 0, host: '127.0.0.1', listenTextResolver: () => '' });
-  let closing: Promise<void> | undefined;
-  return {
-    url: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`,
-    store,
-    databaseUrl: url,
-    close: () => {
-      closing ??= app.close().then(() => store.close());
-      return closing;
-    },
-  };
+/** Closed with the test. */
+export async function startServerOn(url: string, live: Partial<LiveLimits> = {}): Promise<RunningServer> {
+  const server = await serveStore({ ...(await openStore({ place: { url } })), url }, { live });
+  onTestFinished(() => server.close());
+  return server;
 }
 
 export interface StreamEvent {

@@ -41,7 +41,7 @@ function get(
   });
 }
 
-/** Reconnect delay of a client that was refused or lost its connection. */
+/** Reconnect delay of a client that was rejected or lost its connection. */
 const COME_BACK_MS = 500;
 
 /** How often clients were turned away, by status, or lost the connection, by error: said at the end. */
@@ -127,9 +127,6 @@ class IdReader {
 async function startTwo(databaseUrl: string): Promise<readonly string[]> {
   if (!isFull) {
     const servers = await Promise.all([startServerOn(databaseUrl), startServerOn(databaseUrl)]);
-    onTestFinished(async () => {
-      await Promise.all(servers.map((server) => server.close()));
-    });
     return servers.map(({ url }) => url);
   }
   await buildProgram();

@@ -324,7 +324,7 @@ describe('a reader that comes back', () => {
 
   test('is served what committed late, in its order', async () => {
     const [server] = await startServers({});
-    const blocker = new pg.Client({ connectionString: server.databaseUrl });
+    const blocker = new pg.Client({ connectionString: server.store.url });
     await blocker.connect();
     const reader = await readStream(stream(server));
     await blocker.query('begin; lock table history in share mode');
@@ -344,7 +344,7 @@ describe('a reader that comes back', () => {
 test('nothing is missed when the connection that listens breaks', async () => {
   const [server] = await startServers({});
   const reader = await readStream(stream(server));
-  const client = new pg.Client({ connectionString: server.databaseUrl });
+  const client = new pg.Client({ connectionString: server.store.url });
   await client.connect();
   for (const round of numbersUpTo(3)) {
     await until(async () => {
@@ -405,7 +405,7 @@ describe('a slow reader', () => {
 test('one read of the history at a time runs for streams that catch up; the others wait for their turn', async () => {
   const [server] = await startServers({});
   await server.store.apply(messages(3).map(makeSnapshot));
-  const [locker, monitor] = [new pg.Client(server.databaseUrl), new pg.Client(server.databaseUrl)];
+  const [locker, monitor] = [new pg.Client(server.store.url), new pg.Client(server.store.url)];
   for (const client of [locker, monitor]) await client.connect();
   onTestFinished(async () => {
     await locker.end();
@@ -459,10 +459,10 @@ test('places are limited by address and in all, and are given back', async () =>
   const [server, crowded] = await startServers({ streamsPerAddress: 2 }, { streams: 1 });
   const readers = [await readStream(stream(server)), await readStream(stream(server))];
   const alone = await readStream(stream(crowded));
-  const refused = await fetch(stream(server));
-  expect(refused.status).toBe(429);
-  expect(refused.headers.get('retry-after')).toBe('2');
-  expect(await refused.json()).toMatchObject({
+  const rejected = await fetch(stream(server));
+  expect(rejected.status).toBe(429);
+  expect(rejected.headers.get('retry-after')).toBe('2');
+  expect(await rejected.json()).toMatchObject({
     error: 'TOO_MANY_CONNECTIONS',
     message: expect.stringMatching(/Your address has 2 streams open/),
   });

@@ -116,9 +116,9 @@ test('places are limited by address and in all, and are given back', { tags: 'sl
   const waiting = [1, 2].map(() => wait(server.url, 'waitFor=SUCCESS&timeoutMs=60000'));
   const alone = wait(crowded.url, 'waitFor=SUCCESS&timeoutMs=60000');
   await Promise.all([untilWaiting(server, 2), untilWaiting(crowded)]);
-  const refused = await wait(server.url, 'waitFor=SUCCESS');
-  expect(refused).toMatchObject({ status: 429, retryAfter: '2', body: { error: 'TOO_MANY_CONNECTIONS' } });
-  expect(refused.body.message).toMatch(/Your address has 2 waiting requests/);
+  const rejected = await wait(server.url, 'waitFor=SUCCESS');
+  expect(rejected).toMatchObject({ status: 429, retryAfter: '2', body: { error: 'TOO_MANY_CONNECTIONS' } });
+  expect(rejected.body.message).toMatch(/Your address has 2 waiting requests/);
   expect((await wait(crowded.url, 'waitFor=SUCCESS')).body.message).toMatch(/All 1 waiting requests/);
   expect((await fetch(`${server.url}${path}`)).status).toBe(200);
   await server.store.apply([makeExecuted(message, true)]);
@@ -158,7 +158,7 @@ test('a hundred who wait ask the database no more than one: the position of the 
   for (const answer of await Promise.all(answers)) expect(answer.outcome).toBe('reached');
 });
 
-test('a wait that makes no sense is refused with what it takes', async () => {
+test('a wait that makes no sense is rejected with what it takes', async () => {
   const [server] = await startServers({});
   for (const [query, message] of [
     ['waitFor=DONE', /waitFor takes SENT, .*"DONE" is not a status/],

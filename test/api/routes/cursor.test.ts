@@ -67,7 +67,7 @@ describe('a cursor', () => {
   });
 });
 
-describe('a cursor beside a filter is refused with 400', () => {
+describe('a cursor beside a filter is rejected with 400', () => {
   const values = [
     ...filterNames.map((name) => [name, filterTable[name].example] as const),
     ...filterNames.map((name) => [name, ''] as const),
@@ -97,7 +97,7 @@ describe('a cursor beside a filter is refused with 400', () => {
   });
 });
 
-describe('a cursor that was not given out is refused with 400 INVALID_CURSOR', () => {
+describe('a cursor that was not given out is rejected with 400 INVALID_CURSOR', () => {
   const bytesOf = (text: string) => Buffer.from(text, 'base64url');
   const changed = (index: number) => {
     const bytes = bytesOf(cursor);
@@ -138,7 +138,7 @@ describe('a cursor that was not given out is refused with 400 INVALID_CURSOR', (
     ]);
   });
 
-  test('an empty one is refused too', async () => {
+  test('an empty one is rejected too', async () => {
     const { error, details } = (await server.ask('/v2/messages?cursor=')).json();
     expect(error).toBe('INVALID_PARAMETERS');
     expect(details).toEqual([{ parameter: 'cursor', problem: expect.stringContaining('empty') }]);
@@ -152,7 +152,7 @@ describe('a cursor that was not given out is refused with 400 INVALID_CURSOR', (
     }
   });
 
-  test('given twice it is refused as repeated', async () => {
+  test('given twice it is rejected as repeated', async () => {
     const answer = await server.ask(`/v2/messages?cursor=${cursor}&cursor=${cursor}`);
     expect(expectError(answer, 400, 'INVALID_PARAMETERS').details).toEqual([
       { parameter: 'cursor', problem: expect.stringContaining('more than once') },

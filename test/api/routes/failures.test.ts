@@ -129,7 +129,7 @@ describe('GET /v2/stats/failures', () => {
     expect(body.days.at(-1)).toMatchObject({ messages: 14, failed: 13 });
   });
 
-  test('takes a window and a lane, and refuses what it does not know', async () => {
+  test('takes a window and a lane, and rejects what it does not know', async () => {
     const { store, ask } = await serve();
     const back = { sourceNetworkInfo: fuji, destNetworkInfo: sepolia };
     const all = [

@@ -77,7 +77,7 @@ describe('tokens', () => {
     `symbol=${'x'.repeat(25)}`,
     'symbol=%00',
     'limit=0',
-  ])('%s is refused', async (query) => {
+  ])('%s is rejected', async (query) => {
     expect((await server.ask(`/v2/tokens?${query}`)).status).toBe(400);
   });
 });

@@ -1,6 +1,5 @@
 /** The search over HTTP: its paths, its filters, and the spellings of addresses. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { filterNames, filterTable } from '../../../src/domain/filters/filter-table.ts';
+import { describe, expect, test } from 'vitest';
 import { compareNewestFirst, matches } from '../../../src/domain/filters/matches.ts';
 import { parseSearch, type RawParameters } from '../../../src/domain/filters/search-parameters.ts';
 import type { Message } from '../../../src/domain/message.ts';
@@ -13,16 +12,13 @@ import {
   tokenToEvm,
 } from '../../fixtures/sample-messages.ts';
 import { evmAddress, fuji, hashOf, sepolia, solanaDevnet } from '../../fixtures.ts';
-import { expectFreshRequestId, type RunningServer, type SearchBody, startServer } from '../running-server.ts';
+import { expectFreshRequestId, type SearchBody, serverForAll } from '../running-server.ts';
+import { barest, batch, evmToSvm, sampleMessages, svmToEvm, tokenToEvm } from '../sample-messages.ts';
 
 const newestFirst = [...sampleMessages].sort(compareNewestFirst);
 const ids = (messages: readonly Message[]) => messages.map(({ messageId }) => messageId);
 
-let server: RunningServer;
-beforeAll(async () => {
-  server = await startServer(sampleMessages);
-});
-afterAll(() => server.close());
+const server = serverForAll(sampleMessages);
 
 async function search(parameters: RawParameters): Promise<readonly Message[]> {
   const query = new URLSearchParams([...parameters, ['limit', '1000']] as [string, string][]);

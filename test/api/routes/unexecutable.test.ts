@@ -98,8 +98,8 @@ test('a diagnosis and a transaction that are not to be had say why', async () =>
       reason: null,
       block: null,
     });
-    const refusal = await ask(`/v2/messages/${message.messageId}/manual-execution`);
-    expect(expectError(refusal, status, code as never).message).toMatch(text);
+    const rejection = await ask(`/v2/messages/${message.messageId}/manual-execution`);
+    expect(expectError(rejection, status, code as never).message).toMatch(text);
   }
 });
 

@@ -1,10 +1,10 @@
 /** Validators and lifetimes: what a client has is not sent again, and a 304 costs less than the answer. */
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { cacheControl, matchingTag } from '../../../src/api/server/caching.ts';
 import { openStore } from '../../../src/store/store.ts';
 import { createTestDatabase } from '../../database.ts';
 import { evmAddress, makeMessage, makeRange, makeSnapshot } from '../../fixtures.ts';
-import { type Answer, expectError, type RunningServer, serveStore, startServer } from '../running-server.ts';
+import { type Answer, expectError, serverForAll, serveStore } from '../running-server.ts';
 
 const sent = makeMessage({ number: 1 });
 const succeeded = makeMessage({ number: 2, status: 'SUCCESS' });
@@ -19,11 +19,7 @@ const jsonPaths = [
   '/healthz',
 ];
 
-let server: RunningServer;
-beforeAll(async () => {
-  server = await startServer([sent, succeeded, failed]);
-});
-afterAll(() => server.close());
+const server = serverForAll([sent, succeeded, failed]);
 
 function expectNotModified(answer: Answer, tag: unknown): void {
   expect({ status: answer.status, text: answer.text }).toEqual({ status: 304, text: '' });

@@ -2,17 +2,13 @@
 import { request as httpRequest } from 'node:http';
 import { Readable } from 'node:stream';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { acceptsGzipStream, chooseCoding, gzipStream } from '../../../src/api/server/compression.ts';
 import { makeMessage } from '../../fixtures.ts';
-import { type RunningServer, startServer } from '../running-server.ts';
+import { serverForAll } from '../running-server.ts';
 
 const messages = Array.from({ length: 20 }, (_, number) => makeMessage({ number }));
-let server: RunningServer;
-beforeAll(async () => {
-  server = await startServer(messages);
-});
-afterAll(() => server.close());
+const server = serverForAll(messages);
 
 interface RawAnswer {
   readonly status: number;
@@ -110,7 +106,7 @@ describe('the choice', () => {
     expect(chooseCoding(header, 5_000)).toBe(expected);
   });
 
-  test('below a kilobyte is nothing, unless nothing is refused', () => {
+  test('below a kilobyte is nothing, unless nothing is rejected', () => {
     expect(chooseCoding('br', 999)).toBeUndefined();
     expect(chooseCoding('br', 1_000)).toBe('br');
     expect(chooseCoding('identity;q=0, gzip', 10)).toBe('gzip');

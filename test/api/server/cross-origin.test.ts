@@ -1,13 +1,7 @@
 /** What pages of other origins may do, and what browsers are told besides. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { makeMessage } from '../../fixtures.ts';
-import {
-  expectError,
-  expectFreshRequestId,
-  type RunningServer,
-  sendBytes,
-  startServer,
-} from '../running-server.ts';
+import { expectError, expectFreshRequestId, sendBytes, serverForAll } from '../running-server.ts';
 
 const message = makeMessage();
 const paths = [
@@ -19,11 +13,7 @@ const paths = [
   '/readyz',
 ];
 
-let server: RunningServer;
-beforeAll(async () => {
-  server = await startServer([message]);
-});
-afterAll(() => server.close());
+const server = serverForAll([message]);
 
 describe('a page of another origin', () => {
   test('may read every answer, errors too, and the headers that matter', async () => {

@@ -202,30 +202,6 @@ describe('a scrape', () => {
     expect((await server.ask('/metrics?x=1')).status).toBe(400);
     expect((await server.ask('/metrics')).headers['cache-control']).toBe('no-store');
   });
-
-  test('shows gauges that the caller adds, and survives a source that fails', async () => {
-    const own = await startServer([], {
-      gauges: [
-        {
-          name: 'test_queue_depth',
-          help: 'For a test.',
-          labelNames: ['queue'],
-          read: async () => [{ value: 3, labels: { queue: 'a' } }],
-        },
-        {
-          name: 'test_broken',
-          help: 'For a test.',
-          read: () => {
-            throw new Error('no figure');
-          },
-        },
-      ],
-    });
-    onTestFinished(() => own.close());
-    const samples = await scrape(own);
-    expect(figureOf(samples, 'test_queue_depth', { queue: 'a' })).toBe(3);
-    expect(figureOf(samples, 'test_broken')).toBeUndefined();
-  });
 });
 
 describe('what is documented', () => {

@@ -58,7 +58,7 @@ async function serveBlockable(connections: number) {
   return { server, blocker };
 }
 
-test('more readers than can wait are refused at once, the others are answered, and then all are again', async () => {
+test('more readers than can wait are rejected at once, the others are answered, and then all are again', async () => {
   const { server, blocker } = await serveBlockable(2);
   await blocker.query('begin; lock table message in access exclusive mode');
   // Two connections, and a hundred waiting for each of them.

@@ -1,12 +1,12 @@
 /** A page is bounded in bytes as well as in rows; walks, tags and the official client take no notice. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { compareNewestFirst } from '../../../src/domain/filters/matches.ts';
 import { parseSearch } from '../../../src/domain/filters/search-parameters.ts';
 import { MAX_PAGE_BYTES } from '../../../src/store/query/search.ts';
 import { openStore } from '../../../src/store/store.ts';
 import { evmAddress, makeMessage } from '../../fixtures.ts';
 import { CCIPAPIClient } from '../../lab/sdk.ts';
-import { type RunningServer, type SearchBody, startServer } from '../running-server.ts';
+import { type SearchBody, serverForAll, startServer } from '../running-server.ts';
 
 /** Hexadecimal digits that do not compress to nothing. */
 const payload = (number: number, bytes: number) => {
@@ -25,11 +25,7 @@ const messages = Array.from({ length: COUNT }, (_, number) =>
 );
 const newestFirst = [...messages].sort(compareNewestFirst).map(({ messageId }) => messageId);
 
-let server: RunningServer;
-beforeAll(async () => {
-  server = await startServer(messages);
-}, 300_000);
-afterAll(() => server.close());
+const server = serverForAll(messages);
 
 interface Walked {
   readonly ids: readonly string[];
@@ -84,18 +80,6 @@ describe('a search over long records', () => {
     );
     expect(ids).toEqual(newestFirst);
   }, 300_000);
-
-  test('has the same tag for the same page, and a 304 for who has it', async () => {
-    const [one, other] = [
-      await server.ask('/v2/messages?limit=900'),
-      await server.ask('/v2/messages?limit=900'),
-    ];
-    expect(one.headers.etag).toBe(other.headers.etag);
-    const again = await server.ask('/v2/messages?limit=900', {
-      headers: { 'If-None-Match': String(one.headers.etag) },
-    });
-    expect(again.status).toBe(304);
-  });
 
   test('is walked to its end by the official client', { tags: 'slow', timeout: 300_000 }, async () => {
     const api = new CCIPAPIClient(server.url, { logger: { debug() {}, info() {}, warn() {}, error() {} } });

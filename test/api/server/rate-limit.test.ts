@@ -170,7 +170,7 @@ describe('over HTTP', () => {
     );
     expect(new Set(local)).toEqual(new Set([200]));
     let limited: Awaited<ReturnType<typeof server.ask>>[] = [];
-    // On a machine so busy that it answers fewer than are allowed, nobody is refused; another client tries again.
+    // On a machine so busy that it answers fewer than are allowed, nobody is rejected; another client tries again.
     for (let client = 10; limited.length === 0 && client < 15; client++) {
       const started = Date.now();
       const remote = await Promise.all(

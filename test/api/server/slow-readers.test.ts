@@ -165,18 +165,18 @@ describe('many clients that do not read', () => {
     await ask(server);
     await ask(server);
     await until(async () => (await waitingBytes(server)) > 1.9 * pageBytes, WAIT_MS);
-    const refused = await server.ask(LONG);
-    if (refused.status !== 200) {
-      expectError(refused, 503, 'SERVICE_UNAVAILABLE');
-      expect(refused.headers['retry-after']).toMatch(/^\d+$/);
-      expect(refused.headers).not.toHaveProperty('etag');
-      expect(refused.headers).not.toHaveProperty('link');
+    const rejected = await server.ask(LONG);
+    if (rejected.status !== 200) {
+      expectError(rejected, 503, 'SERVICE_UNAVAILABLE');
+      expect(rejected.headers['retry-after']).toMatch(/^\d+$/);
+      expect(rejected.headers).not.toHaveProperty('etag');
+      expect(rejected.headers).not.toHaveProperty('link');
     }
     await until(async () => (await server.ask(LONG)).status === 200, WAIT_MS);
     expect(requestLines(server).filter(({ aborted }) => aborted === 'memory').length).toBeGreaterThan(0);
   }, 240_000);
 
-  test('of one network are refused more, while another network is not', async () => {
+  test('of one network are rejected more, while another network is not', async () => {
     const server = await serve({
       trustProxy: 1,
       backpressure: { bytesPerAddress: 2.5 * pageBytes, stalledMs: 600_000 },
@@ -185,9 +185,9 @@ describe('many clients that do not read', () => {
     await ask(server, from('2001:db8:1:1::1'));
     await ask(server, from('2001:db8:1:1::2'));
     await until(async () => (await waitingBytes(server)) > 1.9 * pageBytes, WAIT_MS);
-    const refused = await server.ask(LONG, from('2001:db8:1:1:ffff::3'));
-    expect(expectError(refused, 429, 'TOO_MANY_CONNECTIONS').message).toContain('have not been read');
-    expect(refused.headers['retry-after']).toMatch(/^\d+$/);
+    const rejected = await server.ask(LONG, from('2001:db8:1:1:ffff::3'));
+    expect(expectError(rejected, 429, 'TOO_MANY_CONNECTIONS').message).toContain('have not been read');
+    expect(rejected.headers['retry-after']).toMatch(/^\d+$/);
     expect((await server.ask('/v2/messages?limit=1&view=summary', from('2001:db8:1:1::1'))).status).toBe(200);
     expect((await server.ask(LONG, from('2001:db8:1:2::1'))).status).toBe(200);
   }, 240_000);
@@ -226,8 +226,8 @@ describe('connections', () => {
     expect(fourth.received()).toBe(0);
     first.socket.destroy();
     await until(async () => (await server.ask('/healthz').catch(() => undefined))?.status === 200, WAIT_MS);
-    const refusals = Number(await metricOf(server, 'lanescan_http_refusals_total{reason="connections"}'));
-    expect(refusals).toBeGreaterThan(0);
+    const rejections = Number(await metricOf(server, 'lanescan_http_refusals_total{reason="connections"}'));
+    expect(rejections).toBeGreaterThan(0);
   }, 120_000);
 
   test('in all are bounded', async () => {

@@ -1,6 +1,6 @@
-/** What the service refuses, each refusal in the one shape, naming what is wrong. */
+/** What the service rejects, each rejection in the one shape, naming what is wrong. */
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { ErrorCode } from '../../../src/domain/errors.ts';
 import { filterNames, filterTable } from '../../../src/domain/filters/filter-table.ts';
 import { searchParameterNames } from '../../../src/domain/filters/search-parameters.ts';
@@ -10,9 +10,8 @@ import {
   expectError,
   expectFreshRequestId,
   expectNoInside,
-  type RunningServer,
   sendBytes,
-  startServer,
+  serverForAll,
 } from '../running-server.ts';
 
 const message = makeMessage();
@@ -28,11 +27,7 @@ const knownPaths = [
   '/',
 ];
 
-let server: RunningServer;
-beforeAll(async () => {
-  server = await startServer([message]);
-});
-afterAll(() => server.close());
+const server = serverForAll([message]);
 
 interface ParameterCase {
   readonly query: string;
@@ -120,7 +115,7 @@ const parameterCases: readonly ParameterCase[] = [
   { query: 'limit[]=5', parameter: 'limit[]', problem: /did you mean limit\?/ },
 ];
 
-describe('a wrong parameter is refused with 400 that names it', () => {
+describe('a wrong parameter is rejected with 400 that names it', () => {
   test.each(parameterCases)('$parameter ($query)', async ({ query, parameter, problem }) => {
     const body = expectError(await server.ask(`/v2/messages?${query}`), 400, 'INVALID_PARAMETERS');
     expect(body.details).toEqual([{ parameter, problem: expect.stringMatching(problem) }]);
@@ -218,7 +213,7 @@ describe('a request that cannot be answered', () => {
 describe('other methods than GET, HEAD and OPTIONS', () => {
   const methods = ['POST', 'PUT', 'DELETE', 'PATCH', 'TRACE', 'PROPFIND', 'PURGE', 'M-SEARCH', 'SEARCH'];
 
-  test.each(methods)('%s is refused with 405 and Allow on every path there is', async (method) => {
+  test.each(methods)('%s is rejected with 405 and Allow on every path there is', async (method) => {
     for (const path of [...knownPaths, '//v2//messages/', '/v2/messages?limit=5']) {
       const answer = await server.ask(path, { method });
       const { message: text } = expectError(answer, 405, 'METHOD_NOT_ALLOWED');
@@ -251,7 +246,7 @@ describe('other methods than GET, HEAD and OPTIONS', () => {
     expect(answer.status).toBe(200);
   });
 
-  test('CONNECT is refused like the others', async () => {
+  test('CONNECT is rejected like the others', async () => {
     const answer = await sendBytes(
       server.port,
       'CONNECT example.org:443 HTTP/1.1\r\nHost: example.org:443\r\n\r\n',
@@ -303,7 +298,7 @@ describe('what is no HTTP request gets 400 in the same shape', () => {
     }
   });
 
-  test('a client that keeps a refused connection open is left after a while', { tags: 'slow' }, async () => {
+  test('a client that keeps a rejected connection open is left after a while', { tags: 'slow' }, async () => {
     await new Promise<void>((resolve, reject) => {
       const socket = connect({ port: server.port, host: '127.0.0.1', allowHalfOpen: true });
       socket.on('error', reject).on('close', resolve).resume().write('no HTTP\r\n\r\n');
@@ -317,7 +312,7 @@ describe('what is no HTTP request gets 400 in the same shape', () => {
   });
 });
 
-test('every refusal so far stands in the log with its request id, and none as a fault', () => {
+test('every rejection so far is in the log with its request id, and none as a fault', () => {
   const lines = server.log.map((line) => JSON.parse(line)).filter(({ msg }) => msg !== '');
   expect(lines.filter(({ level }) => level >= 50)).toEqual([]);
   expect(lines.filter(({ reqId }) => typeof reqId !== 'string')).toEqual([]);
