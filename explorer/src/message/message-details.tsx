@@ -1,6 +1,7 @@
 /** All fields of a message, in cards: source, destination, tokens, fees, data and the record itself. */
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
+import { blockNoun, blockTitle } from '../../../src/domain/chain-families.ts';
 import {
   type Message,
   type NetworkInfo,
@@ -16,7 +17,6 @@ import {
   tokenAddressesOf,
   transferredAmount,
 } from '../../../src/domain/names/message-names.ts';
-import { blockNoun, blockTitle } from '../../../src/domain/networks/block-noun.ts';
 import { AddressText } from '../parts/address-text.tsx';
 import { CopyButton } from '../parts/copy-button.tsx';
 import { counted, duration, exactTime, grouped, networkName, printable, shortHash } from '../parts/format.ts';

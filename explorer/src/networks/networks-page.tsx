@@ -1,7 +1,7 @@
 /** The networks page: how far each network is indexed, and what could not be read. */
 import { useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
-import { blockNoun } from '../../../src/domain/networks/block-noun.ts';
+import { blockNoun } from '../../../src/domain/chain-families.ts';
 import { CopyButton } from '../parts/copy-button.tsx';
 import { counted, duration, grouped, networkName, printable } from '../parts/format.ts';
 import { Icon } from '../parts/icons.tsx';

@@ -1,6 +1,6 @@
 /** How far each network is indexed: shown where a message was not found. */
 import { useQuery } from '@tanstack/react-query';
-import { blockNoun } from '../../../src/domain/networks/block-noun.ts';
+import { blockNoun } from '../../../src/domain/chain-families.ts';
 import { networksQuery } from '../server/api-client.ts';
 import { networkName } from './format.ts';
 import { Ago } from './time.tsx';
