@@ -2,7 +2,6 @@
 
 import { usesVerifiers } from '../lifecycle.ts';
 import { quoted } from '../names/claimed-text.ts';
-import type { ErrorTable } from './error-signatures.ts';
 import {
   type Explanation,
   explainError,
@@ -16,7 +15,7 @@ import {
   titleOfPanic,
   titleOfText,
 } from './explanations.ts';
-import { type DecodedError, decodeRevertData, type RevertData } from './revert-data.ts';
+import { type DecodedError, decodeRevertData, type ErrorTable, type RevertData } from './revert-data.ts';
 import type { Speaker } from './speakers.ts';
 
 /** What is known of an attempt to execute a message. */

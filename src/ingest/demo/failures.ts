@@ -1,6 +1,7 @@
 /** Failed executions of the demo: what receivers, tokens and pools on real networks revert with, and the gas they used. */
+
+import { parseSignature, selectorOf } from '../../domain/abi-types.ts';
 import type { SentMessage } from '../../domain/facts.ts';
-import { parseErrorSignature, selectorOf } from '../../domain/failures/error-signatures.ts';
 import type { Randomness } from './randomness.ts';
 
 export interface SimulatedFailure {
@@ -104,7 +105,7 @@ function word(value: bigint): string {
 }
 
 function encoded(signature: string, ...values: readonly bigint[]): string {
-  const parsed = parseErrorSignature(signature);
+  const parsed = parseSignature(signature);
   if (!parsed) throw new Error(`"${signature}" is not the signature of an error`);
   return `${selectorOf(parsed)}${values.map(word).join('')}`;
 }

@@ -4,15 +4,11 @@ import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { encodeErrorResult, type Hex, hexToBytes, parseAbi, toFunctionSelector } from 'viem';
 import { describe, expect, test } from 'vitest';
+import { parseSignature, selectorOf } from '../../../src/domain/abi-types.ts';
 import { ccipErrors } from '../../../src/domain/failures/ccip-errors.ts';
-import {
-  errorTable,
-  parseErrorSignature,
-  selectorOf,
-} from '../../../src/domain/failures/error-signatures.ts';
 import { type FailedAttempt, failureReason } from '../../../src/domain/failures/failure-reason.ts';
 import { libraryErrors } from '../../../src/domain/failures/library-errors.ts';
-import { decodeRevertData, knownErrors } from '../../../src/domain/failures/revert-data.ts';
+import { decodeRevertData, errorTable, knownErrors } from '../../../src/domain/failures/revert-data.ts';
 
 const TOKEN = '0x779877A7B0D9E8603169DdbD7836e478b4624789';
 /** What off-ramps and routers copy of return data at most. */
@@ -217,7 +213,7 @@ describe('no data breaks it', () => {
 describe('the tables of errors', () => {
   test('have the selectors that viem computes', () => {
     for (const signature of [...ccipErrors, ...libraryErrors]) {
-      const parsed = parseErrorSignature(signature);
+      const parsed = parseSignature(signature);
       if (!parsed) throw new Error(`${signature} cannot be parsed`);
       expect(`0x${selectorOf(parsed)}`, signature).toBe(toFunctionSelector(`function ${signature}`));
     }
@@ -242,6 +238,6 @@ describe('the tables of errors', () => {
       'A(function)',
       '1A()',
     ])
-      expect(parseErrorSignature(wrong), wrong).toBeUndefined();
+      expect(parseSignature(wrong), wrong).toBeUndefined();
   });
 });
