@@ -33,7 +33,7 @@ export function parseSignature(text: string): AbiSignature | undefined {
   return parameters && { name, parameters };
 }
 
-/** The members of a tuple, or a list of parameters; undefined where it is none. */
+/** The members of a tuple, or a list of parameters; undefined where the text is neither. */
 export function parseMembers(text: string): readonly AbiMember[] | undefined {
   const members = splitList(text)?.map(parseMember);
   return members?.every((member) => member !== undefined) ? members : undefined;

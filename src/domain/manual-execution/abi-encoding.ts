@@ -122,7 +122,7 @@ function encodeWord(type: string, value: AbiInput): Uint8Array {
   if (bytes.length !== (family === 'bytes' ? Number(size) : 20))
     throw new RangeError(`${String(value)} is not of the type ${type}.`);
   const word = new Uint8Array(WORD_BYTES);
-  // Addresses stand at the end of their word, bytes at its beginning.
+  // Addresses are padded on the left, bytes on the right.
   word.set(bytes, family === 'bytes' ? 0 : WORD_BYTES - bytes.length);
   return word;
 }

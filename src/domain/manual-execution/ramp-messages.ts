@@ -8,11 +8,11 @@ import {
   evmAddressOf,
   type Fields,
   fieldsOf,
-  foreignAddressOf,
   hashOf,
   hexOf,
   integerOf,
   listOf,
+  remoteAddressOf,
   UnusableInputsError,
 } from './input-values.ts';
 
@@ -144,14 +144,14 @@ export function readRampMessage(value: unknown, lane: BatchLane): RampMessage {
   const gasLimit = rampGasLimit(fields);
   const message = {
     header,
-    sender: foreignAddressOf(fields.sender, lane.sourceFamily, 'sender'),
+    sender: remoteAddressOf(fields.sender, lane.sourceFamily, 'sender'),
     data: dataOf(fields.data, 'data'),
     receiver: evmAddressOf(fields.receiver, 'receiver'),
     gasLimit,
     tokenAmounts: listOf(fields.tokenAmounts, 'tokenAmounts').map((entry) => {
       const transfer = fieldsOf(entry, 'a transfer');
       return {
-        sourcePoolAddress: foreignAddressOf(
+        sourcePoolAddress: remoteAddressOf(
           transfer.sourcePoolAddress,
           lane.sourceFamily,
           'sourcePoolAddress',
@@ -175,7 +175,7 @@ export function readRampMessage(value: unknown, lane: BatchLane): RampMessage {
         RAMP_HASH_DOMAIN,
         wordOf(lane.sourceChainSelector),
         wordOf(lane.destChainSelector),
-        hashed(bytesOf(foreignAddressOf(lane.onramp, lane.sourceFamily, 'onramp'))),
+        hashed(bytesOf(remoteAddressOf(lane.onramp, lane.sourceFamily, 'onramp'))),
       );
       return hexOf(
         hashed(

@@ -82,7 +82,7 @@ export function computedGas({ data, receiver, others, transfers }: GasDemand): b
 
 /**
  * @param gasLimit for the receiver
- * @param estimate of an endpoint, which is not believed beyond bounds
+ * @param estimate of an endpoint, ignored beyond bounds
  */
 export function transactionGas(
   prepared: ExecutionGas,

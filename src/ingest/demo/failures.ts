@@ -17,7 +17,7 @@ interface Cause {
   /** The error of the contract, in hexadecimal without `0x`; empty: it reverts without a reason. */
   readonly data: string;
   readonly usesAllGas?: boolean;
-  /** The pool refuses, before the receiver is called. */
+  /** The pool reverts, before the receiver is called. */
   readonly token?: string;
 }
 

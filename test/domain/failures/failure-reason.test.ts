@@ -105,7 +105,7 @@ describe('the token pool', () => {
     const reason = reasonOf(cut(inToken(data)));
     expect(reason).toMatchObject({ code: 'TokenRateLimitReached', fixableBy: 'anyone' });
     expect(reason.text).toBe(
-      "The token or its pool says: the token pool's rate limit is used up (the off-ramp has cut off the figures).",
+      "The token or its pool says: the token pool's rate limit is used up (the off-ramp cut off the numbers).",
     );
     expect(reason.advice).toBe('The limit refills with time: wait. Then execute the message manually.');
   });
