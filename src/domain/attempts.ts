@@ -28,7 +28,7 @@ export interface Attempt {
   readonly logs: readonly string[] | null;
   /** Why it failed; null for a success, and where the return data is not known. */
   readonly reason: FailureReason | null;
-  /** When a reorganisation removed its block (ISO 8601); null for an attempt that stands. */
+  /** When a reorganisation removed its block (ISO 8601); null for an attempt that is still on chain. */
   readonly removedAt: string | null;
 }
 
@@ -69,7 +69,7 @@ export function attemptsOf(
     : [...attempts, ...recordedAttempt(message)];
 }
 
-/** The last attempt that stands. */
+/** The last attempt that is still on chain. */
 export function lastAttempt(attempts: readonly Attempt[]): Attempt | undefined {
   return attempts.findLast(({ removedAt }) => removedAt === null);
 }

@@ -7,6 +7,7 @@
  * in any grouping.
  */
 
+import { familyTraits } from './chain-families.ts';
 import type { Executed, Fact, OutcomeField, SentMessage } from './facts.ts';
 import {
   type Evidence,
@@ -261,8 +262,8 @@ function executedOutcome(execution: Executed, sent: SentMessage): Outcome {
     receiptTransactionHash: execution.seen.transactionHash,
     receiptTimestamp: execution.seen.at,
     deliveryTime: Date.parse(execution.seen.at) - Date.parse(sent.sendTimestamp),
-    // On Solana a failed attempt leaves no trace on chain: anybody may execute only when the lane's delay has passed.
-    readyForManualExecution: !execution.success && sent.destNetworkInfo.chainFamily !== 'SVM',
+    readyForManualExecution:
+      !execution.success && familyTraits(sent.destNetworkInfo.chainFamily).isReadyOnceFailed,
   };
 }
 

@@ -79,7 +79,7 @@ const DETAILS_MARK = `,"${detailKeys[0]}":`;
 
 /**
  * The wire form of a record. The fields of the summary come first, so that the summary view is a prefix of the stored text
- * and needs neither a second copy nor parsing. Members that the contract does not define stand at the end.
+ * and needs neither a second copy nor parsing. Members that the contract does not define come last.
  */
 export function wireRecord(message: Message): WireRecord {
   const json = JSON.stringify(isInWireOrder(message) ? message : inWireOrder(message));

@@ -12,7 +12,7 @@ import { isVerified } from './verification.ts';
 export interface Stage {
   readonly status: Status;
   /**
-   * ISO 8601; null where the stage is known only from a snapshot without its time, and for finality that was noticed
+   * ISO 8601; null where the stage is known only from a snapshot without its time, and for finality that was observed
    * only after the next stage.
    */
   readonly at: string | null;
@@ -28,7 +28,7 @@ export interface Stage {
 }
 
 interface Reached extends Omit<Stage, 'dwellMs'> {
-  /** Finality has no event: its time is when it was noticed, which may be much later. */
+  /** Finality has no event: its time is when it was observed, which may be much later. */
   readonly isNoticed?: boolean;
 }
 
@@ -146,7 +146,7 @@ function earliestOfEach(stages: readonly Reached[]): Reached[] {
     const key = stage.status === 'FAILED' ? `FAILED ${stage.transactionHash}` : stage.status;
     const before = kept.get(key);
     const isEarlier = !before || timeOf(stage) < timeOf(before);
-    // At the same time, an event takes precedence over a notice.
+    // At the same time, an event takes precedence over an observation.
     if (isEarlier || (before.isNoticed && timeOf(stage) === timeOf(before))) kept.set(key, stage);
   }
   return [...kept.values()];

@@ -81,7 +81,7 @@ describe('EVM addresses', () => {
     '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed\n',
     `0x${'0'.repeat(23)}15aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed`,
     '11111111111111111111111111111111',
-  ])('%j is none', (text) => {
+  ])('%j is not valid', (text) => {
     expect(parseAddress(text, 'EVM')).toBeUndefined();
   });
 });
@@ -127,7 +127,7 @@ describe('SVM addresses', () => {
     ['64 bytes', base58.encode(new Uint8Array(64).fill(7))],
     ['a character outside the alphabet', 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5D0'],
     ['an EVM address', '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'],
-  ])('%s are none', (_what, text) => {
+  ])('%s are not valid', (_what, text) => {
     expect(parseAddress(text, 'SVM')).toBeUndefined();
   });
 });
@@ -167,7 +167,7 @@ describe.each(['APTOS', 'SUI'] as const)('%s addresses', (family) => {
   });
 
   test.each(['0x', '1', `0x${'1'.repeat(65)}`, '0xg', '0x2::', '0x2::1a', '0x2::a::b::c', '0x2::a<b>'])(
-    '%s is none',
+    '%s is not valid',
     (text) => {
       expect(parseAddress(text, family)).toBeUndefined();
     },
@@ -235,7 +235,7 @@ describe('TON addresses', () => {
     // 36 zero bytes carry a right checksum, 0, but no known tag.
     ['an unknown tag', 'A'.repeat(48)],
     ['a hash alone', hash],
-  ])('%s is none', (_what, text) => {
+  ])('%s is not valid', (_what, text) => {
     expect(parseAddress(text, 'TON')).toBeUndefined();
   });
 });
@@ -268,7 +268,7 @@ describe('Canton addresses', () => {
     `alice::1221${'ab'.repeat(32)}`,
     'alice',
     '0xab',
-  ])('%s is none', (text) => {
+  ])('%s is not valid', (text) => {
     expect(parseAddress(text, 'CANTON')).toBeUndefined();
   });
 });
@@ -362,7 +362,7 @@ describe('any text', () => {
     );
   });
 
-  it('is refused at once when it is longer than any spelling', () => {
+  it('is rejected at once when it is longer than any spelling', () => {
     // A decoder that took them for numbers would not come to an end.
     for (const character of ['1', 'z', '0', 'A', ':']) {
       expect(addressBytes(character.repeat(1_000_000))).toEqual([]);

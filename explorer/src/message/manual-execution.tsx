@@ -1,6 +1,7 @@
 /** How to execute a message by hand: the command and the SDK call, ready to run against this server. */
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
+import { familyTraits } from '../../../src/domain/chain-families.ts';
 import { usesVerifiers } from '../../../src/domain/lifecycle.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import { networkName } from '../../../src/text/message-words.ts';
@@ -78,23 +79,14 @@ function commandFor(message: Message, way: Way): string {
   return `export USER_KEY=…  # of a wallet on the destination chain\n${lines.join(' \\\n  ')}`;
 }
 
-const chainClasses: Record<Message['sourceNetworkInfo']['chainFamily'], string> = {
-  EVM: 'EVMChain',
-  SVM: 'SolanaChain',
-  APTOS: 'AptosChain',
-  SUI: 'SuiChain',
-  TON: 'TONChain',
-  CANTON: 'CantonChain',
-};
-
 /** Up to 1.6 the chains have the whole proof; verifications of 2.0 come from a server. */
 function verificationSource({ version }: Message): string {
   return usesVerifiers(version) ? `'${serverUrl}'` : 'null';
 }
 
 function sdkCallFor(message: Message, way: Way): string {
-  const source = chainClasses[message.sourceNetworkInfo.chainFamily];
-  const dest = chainClasses[message.destNetworkInfo.chainFamily];
+  const source = familyTraits(message.sourceNetworkInfo.chainFamily).sdkClass;
+  const dest = familyTraits(message.destNetworkInfo.chainFamily).sdkClass;
   const gas = gasOf(message);
   const options = gas === null ? 'wallet' : `wallet, gasLimit: ${gas}`;
   if (way === 'server') {

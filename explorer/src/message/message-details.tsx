@@ -2,7 +2,14 @@
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Attempt, Lane, MessageHistory } from '../../../src/client/api-types.ts';
-import type { Message, NetworkInfo, TokenAmount, Verifiers } from '../../../src/domain/message.ts';
+import { blockNoun, blockTitle } from '../../../src/domain/chain-families.ts';
+import {
+  type Message,
+  type NetworkInfo,
+  requestedFinality,
+  type TokenAmount,
+  type Verifiers,
+} from '../../../src/domain/message.ts';
 import {
   contractRole,
   decimalsSources,
@@ -11,7 +18,6 @@ import {
   tokenAddressesOf,
   transferredAmount,
 } from '../../../src/domain/names/message-names.ts';
-import { blockNoun, blockTitle } from '../../../src/domain/networks/block-noun.ts';
 import { counted, duration, exactTime, grouped, printable, shortHash } from '../../../src/text/format.ts';
 import { finalityWords, networkName } from '../../../src/text/message-words.ts';
 import { abiValues, byteLength, textOf } from '../../../src/text/payload.ts';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { OperatorError } from '../../base/operator-error.ts';
-import { blockNoun } from '../../domain/networks/block-noun.ts';
+import { blockNoun } from '../../domain/chain-families.ts';
 import type { NetworkSource } from '../../ingest/engine/family.ts';
 import type { NetworkStatus } from '../../ingest/engine/indexer.ts';
 import { connectNetwork } from '../../ingest/families.ts';

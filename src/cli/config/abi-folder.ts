@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { OperatorError } from '../../base/operator-error.ts';
+import { type AbiSignature, selectorOf } from '../../domain/abi-types.ts';
 import { errorsOfAbi } from '../../domain/failures/abi-errors.ts';
-import { type ErrorSignature, selectorOf } from '../../domain/failures/error-signatures.ts';
 import { defineErrors } from '../../domain/failures/revert-data.ts';
 import { counted } from '../../text/format.ts';
 import type { Config } from './config.ts';
@@ -25,7 +25,7 @@ export function loadAbis({ abisFolder }: Pick<Config, 'abisFolder'>): LoadedAbis
     return undefined;
   }
   const names = jsonFiles(abisFolder);
-  const table = new Map<string, ErrorSignature>();
+  const table = new Map<string, AbiSignature>();
   for (const name of names) {
     // Of two errors with the same selector the first is taken, in the order of the files' names.
     for (const error of readErrors(path.join(abisFolder, name))) {
@@ -66,7 +66,7 @@ function jsonFiles(folder: string): readonly string[] {
   return names.sort();
 }
 
-function readErrors(file: string): readonly ErrorSignature[] {
+function readErrors(file: string): readonly AbiSignature[] {
   const parsed = errorsOfAbi(readJson(file));
   if (parsed.ok) return parsed.errors;
   throw new OperatorError(

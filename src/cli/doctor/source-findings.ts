@@ -6,7 +6,7 @@ import {
   mirrorHealth,
   secondsBetween,
 } from '../../api/metrics/indexing-health.ts';
-import { blockNoun } from '../../domain/networks/block-noun.ts';
+import { blockNoun } from '../../domain/chain-families.ts';
 import { type FindingKind, findingKinds } from '../../domain/networks/index-findings.ts';
 import { networkBySelector } from '../../domain/networks/networks.ts';
 import type { StoredFinding } from '../../store/ledger/index-ledger.ts';

@@ -1,6 +1,6 @@
 /** Progress of indexing: one bar for each network on a terminal, log lines elsewhere. */
 import type { Notice, NoticeLevel } from '../../base/notice.ts';
-import { blockNoun } from '../../domain/networks/block-noun.ts';
+import { blockNoun } from '../../domain/chain-families.ts';
 import type { NetworkStatus } from '../../ingest/engine/indexer.ts';
 import { counted, howOld, printable } from '../../text/format.ts';
 import type { TerminalStream } from '../context.ts';

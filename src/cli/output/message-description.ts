@@ -1,5 +1,6 @@
 /** The description of one message for `lanescan show`: state, what to do, and every field. */
 import { type Attempt, lastAttempt } from '../../domain/attempts.ts';
+import { blockTitle, familyTraits } from '../../domain/chain-families.ts';
 import { writtenError } from '../../domain/failures/failure-reason.ts';
 import { speakerWords } from '../../domain/failures/speakers.ts';
 import { usesVerifiers } from '../../domain/lifecycle.ts';
@@ -13,7 +14,6 @@ import {
   transferredAmount,
 } from '../../domain/names/message-names.ts';
 import { grouped } from '../../domain/names/tokens.ts';
-import { blockTitle } from '../../domain/networks/block-noun.ts';
 import { type ExplorerPage, explorerLink } from '../../domain/networks/explorer-links.ts';
 import { age, counted, duration, exactTime, printable, shortened } from '../../text/format.ts';
 import { finalityWords, laneWords, networkName, problemOf } from '../../text/message-words.ts';
@@ -256,7 +256,7 @@ function attemptSection(
       ['  link', linkTo(network, 'transaction', transactionHash, names)],
       [blockTitle(network.chainFamily), blockNumber === null ? null : String(blockNumber)],
       ['Sent by', caller && labelled(network, caller, names)],
-      [network.chainFamily === 'SVM' ? 'Compute units' : 'Gas used', gasUsed && grouped(gasUsed)],
+      [familyTraits(network.chainFamily).gasTitle, gasUsed && grouped(gasUsed)],
       ['Reason', reason && printable(reasonInUnits(reason, network, names))],
       ['Said by', reason && speakerWords[reason.saidBy]],
       // From the outside in.

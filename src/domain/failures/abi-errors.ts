@@ -1,8 +1,8 @@
 /** The custom errors of a contract's ABI, as compilers write it: a plain list, or an artifact whose member `abi` is the list. */
-import { type ErrorSignature, parseErrorSignature } from './error-signatures.ts';
+import { type AbiSignature, parseSignature } from '../abi-types.ts';
 
 export type AbiErrors =
-  | { readonly ok: true; readonly errors: readonly ErrorSignature[] }
+  | { readonly ok: true; readonly errors: readonly AbiSignature[] }
   | { readonly ok: false; readonly problem: string };
 
 const MAX_TUPLE_DEPTH = 4;
@@ -14,7 +14,7 @@ export function errorsOfAbi(json: unknown): AbiErrors {
   const entries = Array.isArray(json) ? json : memberOf(json, 'abi');
   if (!Array.isArray(entries))
     return { ok: false, problem: 'is neither an ABI nor an artifact with an `abi`' };
-  const errors: ErrorSignature[] = [];
+  const errors: AbiSignature[] = [];
   for (const [index, entry] of entries.entries()) {
     if (memberOf(entry, 'type') !== 'error') continue;
     const signature = signatureOf(entry);
@@ -28,12 +28,10 @@ export function errorsOfAbi(json: unknown): AbiErrors {
   return { ok: true, errors };
 }
 
-function signatureOf(entry: unknown): ErrorSignature | undefined {
+function signatureOf(entry: unknown): AbiSignature | undefined {
   const name = memberOf(entry, 'name');
   const inputs = parametersText(memberOf(entry, 'inputs') ?? [], MAX_TUPLE_DEPTH);
-  return typeof name === 'string' && inputs !== undefined
-    ? parseErrorSignature(`${name}(${inputs})`)
-    : undefined;
+  return typeof name === 'string' && inputs !== undefined ? parseSignature(`${name}(${inputs})`) : undefined;
 }
 
 /** As in a signature: `address target,(uint256,bytes)[] calls`. */

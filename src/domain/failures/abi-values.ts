@@ -6,14 +6,8 @@
  * and everything is bounded.
  */
 import { hex } from '@scure/base';
+import { type AbiType, headBytes, isDynamic, WORD_BYTES } from '../abi-types.ts';
 import { withoutDisguise } from '../names/claimed-text.ts';
-
-/** A type of a signature. Tuples are `(…)` with their members. */
-export type AbiType =
-  | { readonly kind: 'word'; readonly name: string }
-  | { readonly kind: 'bytes' | 'string' }
-  | { readonly kind: 'array'; readonly of: AbiType; readonly length: number | undefined }
-  | { readonly kind: 'tuple'; readonly members: readonly AbiType[] };
 
 /** A value as text: numbers in decimal, bytes and addresses in hexadecimal. */
 export interface AbiValue {
@@ -24,7 +18,6 @@ export interface AbiValue {
   readonly isCut: boolean;
 }
 
-const WORD_BYTES = 32;
 const MAX_DEPTH = 4;
 const MAX_ITEMS = 32;
 /** Longer texts are cut off: they are shown to people. */
@@ -86,7 +79,12 @@ function readInPlace(
       return readMembers(Array(length).fill(type.of), data, start, depth);
     }
     case 'tuple':
-      return readMembers(type.members, data, base, depth);
+      return readMembers(
+        type.members.map((member) => member.type),
+        data,
+        base,
+        depth,
+      );
   }
 }
 
@@ -114,27 +112,6 @@ function readLength(data: Uint8Array, at: number): number | undefined {
   const word = data.subarray(at, at + WORD_BYTES);
   if (word.length < WORD_BYTES || word.subarray(0, 26).some((byte) => byte !== 0)) return undefined;
   return word.subarray(26).reduce((sum, byte) => sum * 256 + byte, 0);
-}
-
-function isDynamic(type: AbiType): boolean {
-  switch (type.kind) {
-    case 'word':
-      return false;
-    case 'bytes':
-    case 'string':
-      return true;
-    case 'array':
-      return type.length === undefined || isDynamic(type.of);
-    case 'tuple':
-      return type.members.some(isDynamic);
-  }
-}
-
-function headBytes(type: AbiType): number {
-  if (isDynamic(type)) return WORD_BYTES;
-  if (type.kind === 'array') return (type.length ?? 0) * headBytes(type.of);
-  if (type.kind === 'tuple') return type.members.reduce((sum, member) => sum + headBytes(member), 0);
-  return WORD_BYTES;
 }
 
 /** Undefined where the word cannot be of this type: its other bytes are not what the encoding asks for. */

@@ -51,7 +51,7 @@ const cursed: Explanation = {
   fixableBy: 'network',
   advice: 'Nothing is lost. Wait until the curse is lifted; then execute the message manually.',
 };
-const executed = never('The message has been executed already.', 'Nothing is left to do.');
+const executed = never('The message has already been executed.', 'Nothing is left to do.');
 /**
  * @param who names the time
  * @param seconds empty where they are not known
@@ -129,7 +129,7 @@ const explanations: readonly {
       ),
       // Of pools of USDC.
       InvalidNonce: {
-        text: 'The attestation that was handed in is of another transfer of USDC.',
+        text: 'The submitted attestation belongs to another USDC transfer.',
         fixableBy: 'anyone',
         advice: "Execute the message manually with Circle's attestation of this transfer.",
       },
@@ -139,7 +139,7 @@ const explanations: readonly {
     from: ['receiver'],
     errors: {
       InvalidRouter: calledContract(
-        'It accepts messages of another router only.',
+        'It only accepts messages from another router.',
         "The receiver's owner has to set the router of this chain.",
       ),
       SourceChainNotAllowlisted: calledContract(
@@ -151,7 +151,7 @@ const explanations: readonly {
         "The receiver's owner has to allow it.",
       ),
       SenderNotAllowlisted: calledContract(
-        'It does not accept messages of this sender.',
+        'It does not accept messages from this sender.',
         "The receiver's owner has to allow it.",
       ),
     },
@@ -166,7 +166,7 @@ const explanations: readonly {
         ),
       AccessControlUnauthorizedAccount: (argument) =>
         calledContract(
-          `${argument(0)} lacks the role ${argument(1)} that the called contract asks for.`,
+          `${argument(0)} lacks the role ${argument(1)} that the called contract requires.`,
           "The contract's administrator has to grant the role; for a token pool that is the right to mint or burn.",
         ),
       EnforcedPause: calledContract(
@@ -179,7 +179,7 @@ const explanations: readonly {
       ),
       OwnableUnauthorizedAccount: calledContract(
         'The called function is reserved for the owner of the contract.',
-        'The ownership has to be given to the caller, or the receiver changed.',
+        'Transfer the ownership to the caller, or change the receiver.',
       ),
       ReentrancyGuardReentrantCall: calledContract(
         'It called back into a contract that forbids it (reentrancy).',
@@ -210,15 +210,15 @@ const explanations: readonly {
         "The token's administrator has to register a pool.",
       ),
       ReleaseOrMintBalanceMismatch: never(
-        'The receiver got another amount than the pool handed out: the token takes a fee on transfers, or rebases.',
+        'The receiver got a different amount than the pool released: the token charges a fee on transfers, or rebases.',
         "Ask the pool's owner: tokens like this do not work with CCIP's pools.",
       ),
       // Without what they should hold.
-      TokenHandlingError: pool('The token or its pool refused.', 'Ask the operator of the token.'),
+      TokenHandlingError: pool('The token or its pool reverted.', 'Contact the operator of the token.'),
       ReceiverError: {
         text: 'The receiver reverted.',
         fixableBy: 'receiver-owner',
-        advice: `Ask the owner of the receiver. ${EXECUTE}`,
+        advice: `Contact the owner of the receiver. ${EXECUTE}`,
       },
       NoContract: calledContract(
         'There is no contract at an address that was called: the receiver, the token or its pool.',
@@ -232,12 +232,12 @@ const explanations: readonly {
         'The transaction had too little gas left to ask the receiver for its interfaces.',
       ),
       RequiredCCVMissing: (argument) => ({
-        text: `The result of a verifier that is required (${argument(0)}) was not handed in.`,
+        text: `The result of a verifier that is required (${argument(0)}) was not submitted.`,
         fixableBy: 'anyone',
         advice: 'Execute the message manually with the results of all required verifiers.',
       }),
       OptionalCCVQuorumNotReached: (argument) => ({
-        text: `Results of ${numberText(argument(1))} optional verifiers were handed in where ${numberText(argument(0))} are needed.`,
+        text: `Results of ${numberText(argument(1))} optional verifiers were submitted where ${numberText(argument(0))} are needed.`,
         fixableBy: 'anyone',
         advice: 'Execute the message manually with the results of more verifiers.',
       }),
@@ -270,9 +270,9 @@ const explanations: readonly {
       CursedByRMN: cursed,
       BadARMSignal: cursed,
       ManualExecutionNotYetEnabled: {
-        text: 'The manual execution of this message is not open yet.',
+        text: 'Manual execution of this message is not possible yet.',
         fixableBy: 'anyone',
-        advice: 'CCIP tries it by itself until then. Execute it manually when the waiting time is over.',
+        advice: 'CCIP retries it until then. Execute it manually once the waiting time is over.',
       },
       RootNotCommitted: {
         text: 'The message is not committed on the destination chain yet.',
@@ -296,7 +296,7 @@ export function isExplained(name: string): boolean {
   return explanations.some(({ errors }) => Object.hasOwn(errors, name));
 }
 
-/** Where the off-ramp has cut off the figures of an explanation, its title stands in for the sentence. */
+/** Where the off-ramp cut off the numbers of an explanation, its title replaces the sentence. */
 export function explainError(
   { name, arguments: given }: DecodedError,
   origin: Origin,
@@ -311,18 +311,18 @@ export function explainError(
   });
   return isComplete
     ? explanation
-    : { ...explanation, text: `${titles[name] ?? name} (the off-ramp has cut off the figures).` };
+    : { ...explanation, text: `${titles[name] ?? name} (the off-ramp cut off the numbers).` };
 }
 
-/** Titles of the errors whose explanations have figures in them. */
+/** Titles of the errors whose explanations contain numbers. */
 const titles: Readonly<Record<string, string>> = {
   TokenRateLimitReached: "The token pool's rate limit is used up",
   TokenMaxCapacityExceeded: "The amount is more than the token pool's rate limit ever allows",
   AggregateValueRateLimitReached: "The lane's rate limit on the value of all tokens is used up",
   ERC20InsufficientBalance: 'An account holds less of a token than is needed',
-  AccessControlUnauthorizedAccount: 'A role is lacking that the called contract asks for',
-  RequiredCCVMissing: 'The result of a required verifier was not handed in',
-  OptionalCCVQuorumNotReached: 'Too few results of optional verifiers were handed in',
+  AccessControlUnauthorizedAccount: 'The caller lacks a role that the called contract requires',
+  RequiredCCVMissing: 'The result of a required verifier was not submitted',
+  OptionalCCVQuorumNotReached: 'Too few results of optional verifiers were submitted',
 };
 
 /** What the error means, for all messages that it failed; undefined where there is no explanation of it. */
@@ -371,7 +371,7 @@ function panicText(code: string): string {
 export function explainPanic(subject: string, code: string): Explanation {
   return calledContract(
     `${subject} stopped: ${panicText(code)} (panic ${code}).`,
-    'This is a fault in the called contract, or data it was not made for. Its owner has to look.',
+    'This is a bug in the called contract, or input it does not support. Contact its owner.',
   );
 }
 
@@ -385,13 +385,13 @@ const texts: readonly { readonly pattern: RegExp; readonly explanation: Explanat
     pattern: /^Ownable: caller is not the owner/,
     explanation: calledContract(
       'The called function is reserved for the owner of the contract.',
-      'The ownership has to be given to the caller, or the receiver changed.',
+      'Transfer the ownership to the caller, or change the receiver.',
     ),
   },
   {
     pattern: /^AccessControl: account/,
     explanation: calledContract(
-      'The caller lacks a role that the called contract asks for.',
+      'The caller lacks a role that the called contract requires.',
       "The contract's administrator has to grant it.",
     ),
   },
@@ -404,10 +404,7 @@ const texts: readonly { readonly pattern: RegExp; readonly explanation: Explanat
   },
   {
     pattern: /^GS013$/,
-    explanation: calledContract(
-      'The transaction inside a Safe failed.',
-      "The Safe's owners have to look at it.",
-    ),
+    explanation: calledContract('The transaction inside a Safe failed.', "Contact the Safe's owners."),
   },
   {
     pattern: /^GS0(20|21|22|23|24|25|26|27)$/,
@@ -435,14 +432,14 @@ export function explainText(subject: string, text: string | undefined, isCut: bo
   if (text === undefined) {
     return calledContract(
       `${subject} reverted with a message, which the off-ramp has cut off.`,
-      'A trace of the transaction shows it. The owner of the contract has to look.',
+      'A trace of the transaction shows it. Contact the owner of the contract.',
     );
   }
   const known = texts.find(({ pattern }) => pattern.test(text))?.explanation;
   const said = `${subject} reverted with the message ${quoted(text, isCut)}.`;
   return known
     ? { ...known, text: `${said} In other words: ${lowerFirst(known.text)}` }
-    : calledContract(said, 'The message is of the contract itself: its owner has to look.');
+    : calledContract(said, 'This error comes from the contract itself. Contact its owner.');
 }
 
 function numberText(value: string): string {

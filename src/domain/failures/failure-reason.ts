@@ -2,7 +2,6 @@
 
 import { usesVerifiers } from '../lifecycle.ts';
 import { quoted } from '../names/claimed-text.ts';
-import type { ErrorTable } from './error-signatures.ts';
 import {
   type Explanation,
   explainError,
@@ -16,7 +15,7 @@ import {
   titleOfPanic,
   titleOfText,
 } from './explanations.ts';
-import { type DecodedError, decodeRevertData, type RevertData } from './revert-data.ts';
+import { type DecodedError, decodeRevertData, type ErrorTable, type RevertData } from './revert-data.ts';
 import type { Speaker } from './speakers.ts';
 
 /** What is known of an attempt to execute a message. */
@@ -132,13 +131,13 @@ const places: Readonly<Record<Origin, Place>> = {
     subject: 'The receiver',
     fixableBy: 'receiver-owner',
     advice:
-      "The receiver's code says when it raises this. Once that no longer holds, execute the message manually.",
+      "The receiver's code shows when it raises this error. Once the cause is gone, execute the message manually.",
   },
   token: {
     saidBy: 'token-pool',
     subject: 'The token or its pool',
     fixableBy: 'pool-owner',
-    advice: 'Ask the operator of the token. Once the pool can hand it out, execute the message manually.',
+    advice: 'Contact the operator of the token. Once the pool can release it, execute the message manually.',
   },
   'off-ramp': execution,
   execution,
@@ -147,7 +146,7 @@ const places: Readonly<Record<Origin, Place>> = {
 const handedOn: Place = {
   ...execution,
   saidBy: 'unknown',
-  subject: 'The off-ramp or a contract that it asked',
+  subject: 'The off-ramp or a contract that it called',
 };
 
 /** Off-ramps put these around what an execution reverted with. */
@@ -158,7 +157,7 @@ const calledBehind: Readonly<Record<string, Origin>> = {
   TokenHandlingError: 'token',
 };
 
-/** By the outermost error of the execution: what stands inside of it was chosen by the contract that was called. */
+/** By the outermost error of the execution: the called contract chose what is inside it. */
 function originOf({ wrappers }: RevertData, { isWhole = false }: FailedAttempt): Origin {
   const inside = wrappers.findIndex(({ name }) => !executionWrappers.includes(name));
   const outermost = wrappers[inside]?.name;

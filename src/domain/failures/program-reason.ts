@@ -27,13 +27,13 @@ const parts: Readonly<Record<FailedPart, Part>> = {
     saidBy: 'receiver',
     subject: 'The receiver',
     fixableBy: 'receiver-owner',
-    advice: `The receiver's code says when it raises this. Once that no longer holds, execute the message manually.`,
+    advice: `The receiver's code shows when it raises this error. Once the cause is gone, execute the message manually.`,
   },
   pool: {
     saidBy: 'token-pool',
     subject: 'The token or its pool',
     fixableBy: 'pool-owner',
-    advice: `Ask the operator of the token. Once the pool can hand it out, execute the message manually.`,
+    advice: `Contact the operator of the token. Once the pool can release it, execute the message manually.`,
   },
   rmn: {
     saidBy: 'ccip',
@@ -51,7 +51,7 @@ const parts: Readonly<Record<FailedPart, Part>> = {
     saidBy: 'other-instruction',
     subject: 'Another instruction of the same transaction',
     fixableBy: 'anyone',
-    advice: 'Execute the message manually in a transaction of its own.',
+    advice: 'Execute the message manually in a separate transaction.',
   },
   unknown: {
     saidBy: 'unknown',
@@ -163,9 +163,9 @@ const explanations: Readonly<Record<string, Explanation>> = {
     "Ask the pool's owner: tokens like this do not work with CCIP's pools.",
   ),
   ManualExecutionNotAllowed: {
-    text: 'The manual execution of this message is not open yet.',
+    text: 'Manual execution of this message is not possible yet.',
     fixableBy: 'anyone',
-    advice: 'CCIP tries it by itself until then. Execute it manually when the waiting time is over.',
+    advice: 'CCIP retries it until then. Execute it manually once the waiting time is over.',
   },
   InvalidNonce: {
     text: 'The message has a nonce where Solana expects none, or an earlier message has to be executed first.',
@@ -228,7 +228,7 @@ const runtimeExplanations: Readonly<Record<string, Explanation>> = {
   },
   ProgramFailedToComplete: calledProgram(
     'The called program crashed.',
-    'This is a fault in the program, or data it was not made for. Its owner has to look.',
+    'This is a bug in the program, or input it does not support. Contact its owner.',
   ),
   UnsupportedProgramId: {
     text: 'There is no program at the called address.',

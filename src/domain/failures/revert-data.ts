@@ -3,10 +3,13 @@
  * the receiver, the pool or the token raised.
  */
 import { hex } from '@scure/base';
+import { type AbiSignature, parseSignature, selectorOf } from '../abi-types.ts';
 import { type AbiValue, readValues } from './abi-values.ts';
 import { ccipErrors } from './ccip-errors.ts';
-import { type ErrorSignature, type ErrorTable, errorTable } from './error-signatures.ts';
 import { libraryErrors } from './library-errors.ts';
+
+/** Custom errors by their selectors. */
+export type ErrorTable = ReadonlyMap<string, AbiSignature>;
 
 export interface ErrorArgument {
   /** Undefined where the signature has no name for it. */
@@ -55,6 +58,23 @@ const wrapperArguments: Readonly<Record<string, readonly string[]>> = {
 
 const languageErrors = ['Error(string message)', 'Panic(uint256 code)'];
 
+/** The table of these errors. Of two with the same types the first is taken, and the names only where they agree. */
+export function errorTable(signatures: readonly string[]): ErrorTable {
+  const table = new Map<string, AbiSignature>();
+  for (const text of signatures) {
+    const signature = parseSignature(text);
+    if (!signature) throw new Error(`"${text}" is not the signature of an error`);
+    const key = selectorOf(signature);
+    const first = table.get(key) ?? signature;
+    const parameters = first.parameters.map(({ name, type }, index) => ({
+      name: signature.parameters[index]?.name === name ? name : undefined,
+      type,
+    }));
+    table.set(key, { name: first.name, parameters });
+  }
+  return table;
+}
+
 /** The errors of Solidity, CCIP's contracts and common libraries. */
 export const knownErrors: ErrorTable = errorTable([...languageErrors, ...ccipErrors, ...libraryErrors]);
 
@@ -100,7 +120,7 @@ function decodeError(
 }
 
 function decodeAs(
-  { name, parameters }: ErrorSignature,
+  { name, parameters }: AbiSignature,
   data: Uint8Array,
   isCut: boolean,
   isFromOperator: boolean,

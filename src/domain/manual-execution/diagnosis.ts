@@ -121,15 +121,15 @@ export async function diagnose(
   const hasOrder = order !== null && state !== STATE_FAILURE;
   const skip = hasOrder ? whySkipped(order.nonce, await lastNonce(order)) : null;
   const execution = skip ?? reasonOf(aloneOutcome, terms);
-  const refusal = refusalOf(wholeOutcome, { ...terms, isWhole: true });
-  if (refusal?.code === 'ManualExecutionNotYetEnabled') {
+  const rejection = rejectionOf(wholeOutcome, { ...terms, isWhole: true });
+  if (rejection?.code === 'ManualExecutionNotYetEnabled') {
     const seconds = thresholdCall ? wordIn(thresholdOutcome, thresholdCall.word) : undefined;
     const opensAt = openingTime(committedAt, seconds);
     return { ...base, outcome: 'not-yet', text: notYet(opensAt, execution), reason: execution, opensAt };
   }
-  if (refusal?.code === 'RootNotCommitted')
-    return { ...base, outcome: 'not-yet', text: refusal.text, reason: refusal };
-  if (refusal) return { ...base, outcome: 'fails', text: refusal.text, reason: refusal };
+  if (rejection?.code === 'RootNotCommitted')
+    return { ...base, outcome: 'not-yet', text: rejection.text, reason: rejection };
+  if (rejection) return { ...base, outcome: 'fails', text: rejection.text, reason: rejection };
 
   // Where the transaction of a failed execution succeeds, only the inner call shows the failure.
   const isHidden = state !== STATE_FAILURE || version === '1.2';
@@ -168,8 +168,8 @@ export async function diagnose(
 
 type Terms = Omit<FailedAttempt, 'returnData'>;
 
-/** Of what the off-ramp refuses before it executes; null where it executes, whatever comes of that. */
-function refusalOf(outcome: CallOutcome | undefined, terms: Terms): FailureReason | null {
+/** Why the off-ramp rejects the call before it executes the message; null where it executes it, successfully or not. */
+function rejectionOf(outcome: CallOutcome | undefined, terms: Terms): FailureReason | null {
   const reason = reasonOf(outcome, terms);
   const [outermost] = reason?.wrappers ?? [];
   return outermost && executionWrappers.includes(outermost.name) ? null : reason;
@@ -180,7 +180,7 @@ function reasonOf(outcome: CallOutcome | undefined, terms: Terms): FailureReason
   return failureReason({ returnData: bytesOf(outcome.reverted), ...terms });
 }
 
-/** A receiver that runs out of gas may hide it behind any error of its own. */
+/** A receiver that runs out of gas may hide it behind any other error. */
 function mayWantGas({ saidBy }: FailureReason): boolean {
   return saidBy === 'receiver';
 }
@@ -218,7 +218,7 @@ function withoutEnd(reason: FailureReason): FailureReason {
   return {
     ...reason,
     code: 'no-reason',
-    text: `The receiver reverts without a reason, with a gas limit of ${figure(MAX_TRIED_GAS)} too: it refuses the message, or uses up all gas.`,
+    text: `The receiver reverts without a reason, with a gas limit of ${figure(MAX_TRIED_GAS)} too: it rejects the message, or uses up all gas.`,
     fixableBy: 'receiver-owner',
     advice:
       "The receiver's code says when it does this. Once that no longer holds, execute the message manually.",

@@ -54,7 +54,7 @@ export function evmAddressOf(value: unknown, what: string): Hex {
 }
 
 /** An address of another chain as 1.6 has it on an EVM chain: padded to 32 bytes, longer ones as they are. */
-export function foreignAddressOf(value: unknown, family: ChainFamily, what: string): Hex {
+export function remoteAddressOf(value: unknown, family: ChainFamily, what: string): Hex {
   const address = typeof value === 'string' ? parseAddress(value, family) : undefined;
   if (!address) throw new UnusableInputsError(`${what} is not an address of its chain`);
   return `0x${address.bytes.padStart(64, '0')}`;

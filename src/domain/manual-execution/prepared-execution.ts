@@ -1,8 +1,8 @@
 /**
  * A manual execution, prepared from the inputs that are known of a message: the calls of its off-ramp, with their proofs.
  *
- * Nothing here is believed. The leaves of the batch must come to the committed root, or the hash of the encoded message to
- * the message's id; inputs that do not are refused.
+ * Inputs are untrusted. The leaves of the batch must come to the committed root, or the hash of the encoded message to the
+ * message's id; other inputs are rejected.
  */
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import {
@@ -26,7 +26,7 @@ import {
   readLaneMessage,
   readRampMessage,
 } from './ramp-messages.ts';
-import { computedGas } from './transaction-gas.ts';
+import { computedGas, type ExecutionGas } from './transaction-gas.ts';
 
 export type ExecutableVersion = '1.2' | '1.5' | '1.6' | '2.0';
 
@@ -38,22 +38,18 @@ export interface OffRampCall {
   readonly arguments: Readonly<Record<string, AbiInput>>;
 }
 
-export interface PreparedExecution {
+export interface PreparedExecution extends ExecutionGas {
   readonly messageId: Hex;
   readonly version: ExecutableVersion;
   readonly offramp: Hex;
   /** That the sender has set for the receiver. */
   readonly gasLimit: bigint;
-  readonly destChainSelector: bigint;
   /** The places in the message of transfers whose pools need an attestation that is on no chain. */
   readonly unattested: readonly number[];
   /** The places of transfers whose pools may need one: their data is not known here. */
   readonly unknownPools: readonly number[];
   /** What anybody sends. Without a gas limit the message's own applies. */
   execute(gasLimit?: bigint): OffRampCall;
-  /** Gas of `execute` that suffices where gas costs as on Ethereum, provided that the message tells that of its tokens. */
-  computedGas(gasLimit?: bigint): bigint;
-  readonly tellsTokenGas: boolean;
   /**
    * The call that the off-ramp makes to itself. It reverts wherever the execution fails, while the first attempt of
    * `execute` succeeds and records the failure. Only the off-ramp may make it; a simulation may pretend to be it.

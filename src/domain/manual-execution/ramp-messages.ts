@@ -2,17 +2,17 @@
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { concatBytes, utf8ToBytes } from '@noble/hashes/utils.js';
 import type { ChainFamily } from '../addresses.ts';
-import { type AbiInput, bytesOf, encodeMembers, type Hex, parseMembers, wordOf } from './abi-encoding.ts';
+import { type AbiInput, bytesOf, encodeMembers, type Hex, membersOf, wordOf } from './abi-encoding.ts';
 import {
   dataOf,
   evmAddressOf,
   type Fields,
   fieldsOf,
-  foreignAddressOf,
   hashOf,
   hexOf,
   integerOf,
   listOf,
+  remoteAddressOf,
   UnusableInputsError,
 } from './input-values.ts';
 
@@ -58,16 +58,16 @@ export const RAMP_MESSAGE =
   '((bytes32 messageId,uint64 sourceChainSelector,uint64 destChainSelector,uint64 sequenceNumber,uint64 nonce) header,' +
   `bytes sender,bytes data,address receiver,uint256 gasLimit,${RAMP_TRANSFERS})`;
 
-const laneFixedFields = parseMembers(
+const laneFixedFields = membersOf(
   'address sender,address receiver,uint64 sequenceNumber,uint256 gasLimit,bool strict,uint64 nonce,address feeToken,' +
     'uint256 feeTokenAmount',
 );
-const laneTransfers = parseMembers('(address token,uint256 amount)[] tokenAmounts');
-const laneTokenData = parseMembers('bytes[] sourceTokenData');
-const rampFixedFields = parseMembers(
+const laneTransfers = membersOf('(address token,uint256 amount)[] tokenAmounts');
+const laneTokenData = membersOf('bytes[] sourceTokenData');
+const rampFixedFields = membersOf(
   'bytes32 messageId,address receiver,uint64 sequenceNumber,uint256 gasLimit,uint64 nonce',
 );
-const rampTransfers = parseMembers(RAMP_TRANSFERS);
+const rampTransfers = membersOf(RAMP_TRANSFERS);
 
 const LANE_HASH_DOMAIN = keccak_256(utf8ToBytes('EVM2EVMMessageHashV2'));
 const RAMP_HASH_DOMAIN = keccak_256(utf8ToBytes('Any2EVMMessageHashV1'));
@@ -144,14 +144,14 @@ export function readRampMessage(value: unknown, lane: BatchLane): RampMessage {
   const gasLimit = rampGasLimit(fields);
   const message = {
     header,
-    sender: foreignAddressOf(fields.sender, lane.sourceFamily, 'sender'),
+    sender: remoteAddressOf(fields.sender, lane.sourceFamily, 'sender'),
     data: dataOf(fields.data, 'data'),
     receiver: evmAddressOf(fields.receiver, 'receiver'),
     gasLimit,
     tokenAmounts: listOf(fields.tokenAmounts, 'tokenAmounts').map((entry) => {
       const transfer = fieldsOf(entry, 'a transfer');
       return {
-        sourcePoolAddress: foreignAddressOf(
+        sourcePoolAddress: remoteAddressOf(
           transfer.sourcePoolAddress,
           lane.sourceFamily,
           'sourcePoolAddress',
@@ -175,7 +175,7 @@ export function readRampMessage(value: unknown, lane: BatchLane): RampMessage {
         RAMP_HASH_DOMAIN,
         wordOf(lane.sourceChainSelector),
         wordOf(lane.destChainSelector),
-        hashed(bytesOf(foreignAddressOf(lane.onramp, lane.sourceFamily, 'onramp'))),
+        hashed(bytesOf(remoteAddressOf(lane.onramp, lane.sourceFamily, 'onramp'))),
       );
       return hexOf(
         hashed(

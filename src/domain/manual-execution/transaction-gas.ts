@@ -7,7 +7,6 @@
  */
 import { networkBySelector } from '../networks/networks.ts';
 import type { Hex } from './abi-encoding.ts';
-import type { PreparedExecution } from './prepared-execution.ts';
 
 /** What the gas depends on. */
 export interface GasDemand {
@@ -18,6 +17,14 @@ export interface GasDemand {
   /** For token pools and verifiers, as the message tells it. */
   readonly others: bigint;
   readonly transfers: number;
+}
+
+/** What is known of the gas of a prepared execution. */
+export interface ExecutionGas {
+  readonly destChainSelector: bigint;
+  /** Gas that suffices where gas costs as on Ethereum, provided that the message tells that of its tokens. */
+  computedGas(gasLimit?: bigint): bigint;
+  readonly tellsTokenGas: boolean;
 }
 
 export interface TransactionGas {
@@ -75,10 +82,10 @@ export function computedGas({ data, receiver, others, transfers }: GasDemand): b
 
 /**
  * @param gasLimit for the receiver
- * @param estimate of an endpoint, which is not believed beyond bounds
+ * @param estimate of an endpoint, ignored beyond bounds
  */
 export function transactionGas(
-  prepared: PreparedExecution,
+  prepared: ExecutionGas,
   gasLimit: bigint | undefined,
   estimate: bigint | null,
 ): TransactionGas {

@@ -58,8 +58,7 @@ export function tokenKey({ network, bytes }: TokenKey): string {
 
 /** The canonical notation of a token's bytes. */
 export function tokenAddress(bytes: BytesHex, family: ChainFamily | undefined): string {
-  const digits = family === undefined || family === 'EVM' ? bytes : bytes.padStart(64, '0');
-  return (family && addressFromBytes(digits, family)?.text) ?? `0x${bytes}`;
+  return (family && addressFromBytes(bytes.padStart(64, '0'), family)?.text) ?? `0x${bytes}`;
 }
 
 /** The key of a token in a record; undefined for a text that is no address, and for the zero address. */

@@ -1,5 +1,5 @@
 /** The block explorers of networks: of the built-in table, or as lanescan.yaml has them. */
-import type { ChainFamily } from '../addresses.ts';
+import { type ChainFamily, familyTraits } from '../chain-families.ts';
 import { blockExplorersTable } from './block-explorers-table.ts';
 import type { ExplorerUrls } from './explorer-links.ts';
 import { networkBySelector } from './networks.ts';
@@ -50,41 +50,16 @@ const parameters: Readonly<Record<string, string>> = {
 };
 
 function pagesOf(website: string, family: ChainFamily, name: string): ExplorerUrls | null {
+  const paths = familyTraits(family).explorerPaths;
+  if (paths === null) return null;
   const parameter = website === websites[name] ? (parameters[name] ?? '') : '';
   const page = (path: string) => `${website}/${path}${parameter}`;
-  switch (family) {
-    case 'EVM':
-      return {
-        transaction: page('tx/{}'),
-        address: page('address/{}'),
-        block: page('block/{}'),
-        // The two common programs have pages of tokens; the others show a token as any contract.
-        token: page(/scan|blockscout/i.test(new URL(website).hostname) ? 'token/{}' : 'address/{}'),
-      };
-    case 'SVM':
-      return {
-        transaction: page('tx/{}'),
-        address: page('address/{}'),
-        block: page('block/{}'),
-        token: page('address/{}'),
-      };
-    case 'APTOS':
-      return {
-        transaction: page('txn/{}'),
-        address: page('account/{}'),
-        block: page('block/{}'),
-        token: page('account/{}'),
-      };
-    case 'SUI':
-      return {
-        transaction: page('tx/{}'),
-        address: page('account/{}'),
-        block: page('checkpoint/{}'),
-        token: page('account/{}'),
-      };
-    case 'TON':
-      return { transaction: page('transaction/{}'), address: page('{}'), block: null, token: page('{}') };
-    default:
-      return null;
-  }
+  // The two common programs have pages of tokens; the others show a token as any contract.
+  const hasTokenPages = /scan|blockscout/i.test(new URL(website).hostname);
+  return {
+    transaction: page(paths.transaction),
+    address: page(paths.address),
+    block: paths.block === null ? null : page(paths.block),
+    token: page(hasTokenPages ? paths.token : paths.address),
+  };
 }

@@ -6,10 +6,10 @@
 
 export const problemSentences = {
   unreachable: 'An endpoint of this network cannot be reached.',
-  denied: 'An endpoint of this network refuses access.',
+  denied: 'An endpoint of this network denies access.',
   'rate-limited': 'An endpoint of this network limits the rate of requests.',
-  'range-refused': 'An endpoint of this network refuses the requested ranges of blocks.',
-  refused: 'An endpoint of this network refuses a request.',
+  'range-refused': 'An endpoint of this network rejects the requested block ranges.',
+  refused: 'An endpoint of this network rejects a request.',
   slow: 'An endpoint of this network does not answer in time.',
   behind: 'An endpoint of this network lags behind the chain.',
   'history-missing': 'An endpoint of this network does not have the requested history.',

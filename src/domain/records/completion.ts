@@ -14,7 +14,7 @@ const unknownValues: ReadonlySet<unknown> = new Set([undefined, null, ...Object.
 
 /** What the chain says of the sent message, with the fields of a snapshot where the chain leaves one unknown. */
 export function completeSent(chain: SentMessage, snapshot: SentMessage): SentMessage {
-  // Verifiers are joined by rules of their own.
+  // Verifiers are joined separately (`verification.ts`).
   const { verifiers, ...rest } = chain;
   const { verifiers: _, ...others } = snapshot;
   const completed: Record<string, unknown> = { verifiers };

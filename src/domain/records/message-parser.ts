@@ -51,7 +51,7 @@ export interface ParserRemarks {
 
 /**
  * `now` is the reader's clock, in milliseconds since 1970: times of more than a day after it are problems. Left out, any time
- * may come: chains have clocks of their own.
+ * may come: the clocks of chains differ.
  *
  * @example
  * const parsed = parseMessage(JSON.parse(line), Date.now());
@@ -444,7 +444,7 @@ function readFees(m: Members, source: ChainFamily | undefined): Fees {
   };
 }
 
-/** Logos are shown in browsers, so schemes such as `javascript:` and `data:` are refused. */
+/** Logos are shown in browsers, so schemes such as `javascript:` and `data:` are rejected. */
 function isWebAddress(text: string): boolean {
   return /^https?:\/\/([A-Za-z0-9\-._~:/?#@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+$/.test(text) && URL.canParse(text);
 }

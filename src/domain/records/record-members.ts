@@ -211,7 +211,7 @@ export class Members {
       }
     }
     const families = [...new Set([family, other])].filter((known) => known !== undefined);
-    const article = families[0] === 'EVM' || families[0] === 'APTOS' ? 'an' : 'a';
+    const article = /^[AEIOU]/.test(families[0] ?? '') ? 'an' : 'a';
     this.reportInvalid(key, `${article} ${families.join(' or ')} ${noun}`);
     return '';
   }

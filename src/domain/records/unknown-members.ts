@@ -1,7 +1,7 @@
 /**
  * Members of a record that the contract does not define: what sources have added since, and what they may add.
  *
- * They are kept as the source wrote them and stand behind the defined members. A bound on their size keeps a source from
+ * They are kept as the source wrote them, behind the defined members. A bound on their size keeps a source from
  * filling the store with them: what is over it is dropped, and the record is stored without it.
  */
 
@@ -21,7 +21,7 @@ export function createUnknownMembers(): UnknownMembers {
   let remaining = MAX_UNKNOWN_CHARACTERS;
   return {
     accepts(key, value) {
-      // `__proto__` and other inherited names would not be members of their own in JavaScript.
+      // `__proto__` and other inherited names are not plain members in JavaScript.
       if (!NAME.test(key) || key in Object.prototype || key === ATTEMPTS_MEMBER) return false;
       const size = key.length + sizeOf(value, MAX_DEPTH, remaining);
       if (size > remaining) return false;

@@ -1,6 +1,5 @@
 /** A simulated chain: blocks at regular intervals, and the observations that an indexer would make of them. */
 import type { Observation } from '../../domain/facts.ts';
-import type { Network } from '../../domain/networks/networks.ts';
 import { knownNetwork } from './message-writer.ts';
 import { HEIGHTS_AT, type NetworkProfile } from './parameters.ts';
 import type { Derivation } from './randomness.ts';
@@ -15,37 +14,31 @@ export interface Block {
   readonly timestamp: number;
 }
 
-/** Numbers and times of its blocks follow from each other. */
-export interface Chain {
-  readonly network: Network;
-  readonly profile: NetworkProfile;
-  /** The first block at or after a time. Its timestamp is never before that time either. */
-  blockFrom(time: number): Block;
-  /** Never earlier for a later block: merkle roots rely on sequence numbers becoming final in order. */
-  finalizedAt(blockTimestamp: number): number;
-  observe(block: Block, transactionHash: string | null, logIndex: number | null): Observation;
-}
+export type Chain = ReturnType<typeof createChain>;
 
-export function createChain(profile: NetworkProfile, derive: Derivation): Chain {
+/** Numbers and times of its blocks follow from each other. */
+export function createChain(profile: NetworkProfile, derive: Derivation) {
   const network = knownNetwork(profile.name);
   const blockHash = derive.hashes(network.family, `blocks of ${network.name}`);
   return {
     network,
     profile,
 
-    blockFrom(time) {
+    /** The first block at or after a time. Its timestamp is never before that time either. */
+    blockFrom(time: number): Block {
       const { height, blockMs } = profile;
       const blocks = Math.ceil((time - HEIGHTS_AT) / blockMs);
       const minedAt = HEIGHTS_AT + blocks * blockMs;
       return { number: height + blocks, minedAt, timestamp: Math.ceil(minedAt / SECOND_MS) * SECOND_MS };
     },
 
-    finalizedAt(blockTimestamp) {
+    /** Never earlier for a later block: merkle roots rely on sequence numbers becoming final in order. */
+    finalizedAt(blockTimestamp: number): number {
       const epochMs = profile.epochSeconds * SECOND_MS;
       return (Math.floor(blockTimestamp / epochMs) + 1) * epochMs + profile.finalityLagSeconds * SECOND_MS;
     },
 
-    observe: (block, transactionHash, logIndex) => ({
+    observe: (block: Block, transactionHash: string | null, logIndex: number | null): Observation => ({
       network: network.selector,
       blockNumber: block.number,
       blockHash: blockHash(block.number),

@@ -1,6 +1,7 @@
 /** Failed executions of the demo: what receivers, tokens and pools on real networks revert with, and the gas they used. */
+
+import { parseSignature, selectorOf } from '../../domain/abi-types.ts';
 import type { SentMessage } from '../../domain/facts.ts';
-import { parseErrorSignature, selectorOf } from '../../domain/failures/error-signatures.ts';
 import type { Randomness } from './randomness.ts';
 
 export interface SimulatedFailure {
@@ -16,7 +17,7 @@ interface Cause {
   /** The error of the contract, in hexadecimal without `0x`; empty: it reverts without a reason. */
   readonly data: string;
   readonly usesAllGas?: boolean;
-  /** The pool refuses, before the receiver is called. */
+  /** The pool reverts, before the receiver is called. */
   readonly token?: string;
 }
 
@@ -104,7 +105,7 @@ function word(value: bigint): string {
 }
 
 function encoded(signature: string, ...values: readonly bigint[]): string {
-  const parsed = parseErrorSignature(signature);
+  const parsed = parseSignature(signature);
   if (!parsed) throw new Error(`"${signature}" is not the signature of an error`);
   return `${selectorOf(parsed)}${values.map(word).join('')}`;
 }

@@ -73,12 +73,6 @@ export interface SendContext {
   readonly nextNonce: (sender: string) => number;
 }
 
-export interface WrittenMessage {
-  readonly message: SentMessage;
-  /** For the outcome of the message. */
-  readonly randomness: Randomness;
-}
-
 /** The content of a message. */
 interface MessageContent {
   readonly tokenAmounts: TokenAmount[];
@@ -92,16 +86,7 @@ const EMPTY_DATA = '0x';
 /** On Solana the recipient of tokens is in the extra arguments, and this replaces the program. */
 const NO_PROGRAM = '1'.repeat(32);
 
-export interface MessageWriter {
-  route(profile: LaneProfile): Route;
-  /** Drafts a transaction of a user. It reserves `count` sequence numbers from `firstNumber` on. */
-  draftTransaction(route: Route, firstNumber: number): TransactionDraft;
-  /** Drafts a transaction of a machine that sends periodically. */
-  draftPeriodic(route: Route, firstNumber: number, machine: string): TransactionDraft;
-  write(draft: TransactionDraft, index: number, context: SendContext): WrittenMessage;
-}
-
-export function createMessageWriter(derive: Derivation): MessageWriter {
+export function createMessageWriter(derive: Derivation) {
   const route = (profile: LaneProfile): Route => {
     const source = knownNetwork(networkProfile(profile.source).name);
     const dest = knownNetwork(networkProfile(profile.dest).name);
@@ -135,6 +120,7 @@ export function createMessageWriter(derive: Derivation): MessageWriter {
     };
   };
 
+  /** Drafts a transaction of a user. It reserves `count` sequence numbers from `firstNumber` on. */
   const draftTransaction = (route: Route, firstNumber: number): TransactionDraft => {
     const randomness = new Randomness(route.transactionSeed, firstNumber);
     const kind = randomness.pickWeighted(trafficMixes[route.profile.trafficMix].senders);
@@ -144,6 +130,7 @@ export function createMessageWriter(derive: Derivation): MessageWriter {
     return draftOf(route, firstNumber, { ...parties, kind, count }, randomness);
   };
 
+  /** Drafts a transaction of a machine that sends periodically. */
   const draftPeriodic = (route: Route, firstNumber: number, machine: string): TransactionDraft => {
     const randomness = new Randomness(route.transactionSeed, firstNumber);
     const account = derive.address(route.source.family, machine);
@@ -151,7 +138,7 @@ export function createMessageWriter(derive: Derivation): MessageWriter {
     return draftOf(route, firstNumber, { ...parties, kind: 'heartbeat', count: 1 }, randomness);
   };
 
-  const write = (draft: TransactionDraft, index: number, context: SendContext): WrittenMessage => {
+  const write = (draft: TransactionDraft, index: number, context: SendContext) => {
     const { route } = draft;
     const number = draft.firstNumber + index;
     const digest = derive.digest(`message ${route.key} ${number}`);
@@ -160,34 +147,33 @@ export function createMessageWriter(derive: Derivation): MessageWriter {
     const { tokenAmounts, data } = content;
     const usesVerifiers = route.verifiers !== null;
     const onlyTokensToSvm = route.dest.family === 'SVM' && tokenAmounts.length > 0 && data === EMPTY_DATA;
-    return {
-      message: {
-        messageId: `0x${digest.toString('hex')}`,
-        origin: draft.origin,
-        sender: draft.sender,
-        receiver: onlyTokensToSvm ? NO_PROGRAM : derive.address(route.dest.family, content.receiver),
-        sourceNetworkInfo: route.sourceNetworkInfo,
-        destNetworkInfo: route.destNetworkInfo,
-        sendTransactionHash: draft.transactionHash,
-        sendTimestamp: context.sendTimestamp,
-        nonce: usesVerifiers ? null : content.inOrder ? String(context.nextNonce(draft.sender)) : '0',
-        sequenceNumber: String(number),
-        onramp: route.lane.onramp,
-        routerAddress: route.router,
-        sendBlockNumber: context.sendBlockNumber,
-        // Each message of a transaction emits several logs: the fee, the tokens, its own event.
-        sendLogIndex: draft.firstLogIndex + index * 6 + tokenAmounts.length,
-        data,
-        tokenAmounts,
-        extraArgs: extraArgsOf(route, content, randomness),
-        version: route.profile.version,
-        finality: usesVerifiers && randomness.chance(0.25) ? customDepth(route, randomness) : 0,
-        verifiers: route.verifiers,
-        executor: usesVerifiers ? { address: route.executor } : null,
-        fees: feesOf(route, tokenAmounts, randomness),
-      },
-      randomness,
+    const message: SentMessage = {
+      messageId: `0x${digest.toString('hex')}`,
+      origin: draft.origin,
+      sender: draft.sender,
+      receiver: onlyTokensToSvm ? NO_PROGRAM : derive.address(route.dest.family, content.receiver),
+      sourceNetworkInfo: route.sourceNetworkInfo,
+      destNetworkInfo: route.destNetworkInfo,
+      sendTransactionHash: draft.transactionHash,
+      sendTimestamp: context.sendTimestamp,
+      nonce: usesVerifiers ? null : content.inOrder ? String(context.nextNonce(draft.sender)) : '0',
+      sequenceNumber: String(number),
+      onramp: route.lane.onramp,
+      routerAddress: route.router,
+      sendBlockNumber: context.sendBlockNumber,
+      // Each message of a transaction emits several logs: the fee, the tokens, its own event.
+      sendLogIndex: draft.firstLogIndex + index * 6 + tokenAmounts.length,
+      data,
+      tokenAmounts,
+      extraArgs: extraArgsOf(route, content, randomness),
+      version: route.profile.version,
+      finality: usesVerifiers && randomness.chance(0.25) ? customDepth(route, randomness) : 0,
+      verifiers: route.verifiers,
+      executor: usesVerifiers ? { address: route.executor } : null,
+      fees: feesOf(route, tokenAmounts, randomness),
     };
+    // The outcome of the message is drawn from the rest of its random numbers.
+    return { message, randomness };
   };
 
   // ---- Senders
@@ -230,15 +216,13 @@ export function createMessageWriter(derive: Derivation): MessageWriter {
     firstNumber: number,
     parties: Pick<TransactionDraft, 'kind' | 'name' | 'origin' | 'sender' | 'count'>,
     randomness: Randomness,
-  ): TransactionDraft => {
-    return {
-      route,
-      firstNumber,
-      ...parties,
-      transactionHash: route.sendTransactions(firstNumber),
-      firstLogIndex: randomness.integer(1, 60),
-    };
-  };
+  ): TransactionDraft => ({
+    route,
+    firstNumber,
+    ...parties,
+    transactionHash: route.sendTransactions(firstNumber),
+    firstLogIndex: randomness.integer(1, 60),
+  });
 
   // ---- Content
 

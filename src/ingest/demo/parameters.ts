@@ -95,25 +95,21 @@ export const laneTimings = {
   },
 } as const satisfies Record<string, LaneTiming>;
 
-export interface VerifierSet {
-  readonly required: readonly string[];
-  readonly optional: readonly string[];
-  readonly optionalThreshold: number;
-}
+const verifierSet = (
+  required: readonly string[],
+  optional: readonly string[] = [],
+  optionalThreshold = 0,
+) => ({
+  required,
+  optional,
+  optionalThreshold,
+});
 
 export const verifierSets = {
-  committee: { required: ['Chainlink Committee'], optional: [], optionalThreshold: 0 },
-  'committee and sentinel': {
-    required: ['Chainlink Committee', 'Sentinel Labs'],
-    optional: [],
-    optionalThreshold: 0,
-  },
-  'committee and one of two': {
-    required: ['Chainlink Committee'],
-    optional: ['Sentinel Labs', 'Open Attesters'],
-    optionalThreshold: 1,
-  },
-} as const satisfies Record<string, VerifierSet>;
+  committee: verifierSet(['Chainlink Committee']),
+  'committee and sentinel': verifierSet(['Chainlink Committee', 'Sentinel Labs']),
+  'committee and one of two': verifierSet(['Chainlink Committee'], ['Sentinel Labs', 'Open Attesters'], 1),
+};
 
 // ---- Senders
 
@@ -205,95 +201,67 @@ export const failureModes = {
 export type LaneVersion = '1.5.0' | '1.6.0' | '2.0.0';
 export type Assurance = 'blessed later' | 'blessed at once' | 'unblessed' | keyof typeof verifierSets;
 
-export interface LaneProfile {
-  readonly source: NetworkKey;
-  readonly dest: NetworkKey;
-  readonly version: LaneVersion;
-  /** Share of all traffic, relative to the other lanes. */
-  readonly share: number;
-  readonly timing: keyof typeof laneTimings;
-  readonly trafficMix: keyof typeof trafficMixes;
-  readonly failureRate: number;
-  /** Hour of the day (UTC) at which the lane is busiest. */
-  readonly peakHour: number;
-  readonly assurance: Assurance;
+export type LaneProfile = Readonly<ReturnType<typeof lane>>;
+
+/**
+ * @param share of all traffic, relative to the other lanes
+ * @param peakHour the hour of the day (UTC) at which the lane is busiest
+ */
+function lane(
+  source: NetworkKey,
+  dest: NetworkKey,
+  version: LaneVersion,
+  share: number,
+  timing: keyof typeof laneTimings,
+  trafficMix: keyof typeof trafficMixes,
+  failureRate: number,
+  peakHour: number,
+  assurance: Assurance,
+) {
+  return { source, dest, version, share, timing, trafficMix, failureRate, peakHour, assurance };
 }
 
-type LaneRow = readonly [
-  NetworkKey,
-  NetworkKey,
-  LaneVersion,
-  number,
-  keyof typeof laneTimings,
-  keyof typeof trafficMixes,
-  number,
-  number,
-  Assurance,
+export const lanes: readonly LaneProfile[] = [
+  lane('sepolia', 'base', '1.6.0', 160, 'brisk', 'retail', 0.02, 16, 'blessed at once'),
+  lane('base', 'sepolia', '1.6.0', 110, 'brisk', 'dollars', 0.02, 17, 'unblessed'),
+  lane('sepolia', 'arbitrum', '2.0.0', 130, 'steady', 'mixed', 0.03, 15, 'committee and one of two'),
+  lane('arbitrum', 'sepolia', '2.0.0', 80, 'brisk', 'dollars', 0.02, 15, 'committee and sentinel'),
+  lane('fuji', 'sepolia', '1.5.0', 90, 'steady', 'tests', 0.04, 9, 'blessed later'),
+  lane('sepolia', 'fuji', '1.5.0', 85, 'brisk', 'tests', 0.04, 10, 'blessed later'),
+  lane('arbitrum', 'base', '2.0.0', 70, 'brisk', 'dollars', 0.01, 18, 'committee'),
+  lane('base', 'arbitrum', '2.0.0', 55, 'brisk', 'apps', 0.02, 19, 'committee and one of two'),
+  lane('sepolia', 'solana', '1.6.0', 50, 'steady', 'mixed', 0.05, 20, 'unblessed'),
+  lane('solana', 'sepolia', '1.6.0', 40, 'brisk', 'retail', 0.02, 21, 'blessed at once'),
+  lane('optimism', 'base', '1.6.0', 40, 'brisk', 'apps', 0.02, 14, 'blessed at once'),
+  lane('base', 'optimism', '1.6.0', 35, 'brisk', 'apps', 0.02, 13, 'unblessed'),
+  lane('amoy', 'sepolia', '1.5.0', 32, 'steady', 'apps', 0.03, 6, 'blessed later'),
+  lane('sepolia', 'amoy', '1.5.0', 30, 'steady', 'retail', 0.03, 7, 'blessed later'),
+  lane('bsc', 'sepolia', '1.6.0', 28, 'brisk', 'tests', 0.05, 3, 'blessed at once'),
+  lane('sepolia', 'bsc', '1.6.0', 24, 'steady', 'dollars', 0.03, 4, 'unblessed'),
+  lane('bsc', 'fuji', '1.5.0', 20, 'brisk', 'retail', 0.03, 2, 'blessed later'),
+  lane('optimism', 'arbitrum', '2.0.0', 20, 'brisk', 'mixed', 0.02, 16, 'committee'),
+  lane('fuji', 'arbitrum', '2.0.0', 18, 'brisk', 'apps', 0.03, 11, 'committee and sentinel'),
+  lane('sepolia', 'linea', '1.5.0', 26, 'slow', 'retail', 0.04, 12, 'blessed later'),
+  lane('linea', 'sepolia', '1.5.0', 20, 'slow', 'tests', 0.06, 12, 'blessed later'),
+  lane('scroll', 'sepolia', '1.6.0', 12, 'steady', 'apps', 0.03, 5, 'unblessed'),
+  lane('sepolia', 'scroll', '2.0.0', 22, 'slow', 'mixed', 0.03, 5, 'committee and one of two'),
+  lane('ronin', 'base', '1.6.0', 10, 'brisk', 'apps', 0.02, 1, 'blessed at once'),
+  lane('base', 'ronin', '1.6.0', 9, 'steady', 'apps', 0.02, 1, 'unblessed'),
+  lane('solana', 'base', '1.6.0', 9, 'brisk', 'dollars', 0.02, 22, 'unblessed'),
+  lane('arbitrum', 'solana', '1.6.0', 8, 'steady', 'apps', 0.06, 20, 'unblessed'),
+  lane('chiado', 'sepolia', '1.5.0', 8, 'slow', 'tests', 0.08, 8, 'blessed later'),
+  lane('chiado', 'arbitrum', '2.0.0', 5, 'steady', 'apps', 0.05, 8, 'committee'),
 ];
-
-// From, to, version, share, timing, traffic mix, failure rate, peak hour, assurance.
-const laneRows: readonly LaneRow[] = [
-  ['sepolia', 'base', '1.6.0', 160, 'brisk', 'retail', 0.02, 16, 'blessed at once'],
-  ['base', 'sepolia', '1.6.0', 110, 'brisk', 'dollars', 0.02, 17, 'unblessed'],
-  ['sepolia', 'arbitrum', '2.0.0', 130, 'steady', 'mixed', 0.03, 15, 'committee and one of two'],
-  ['arbitrum', 'sepolia', '2.0.0', 80, 'brisk', 'dollars', 0.02, 15, 'committee and sentinel'],
-  ['fuji', 'sepolia', '1.5.0', 90, 'steady', 'tests', 0.04, 9, 'blessed later'],
-  ['sepolia', 'fuji', '1.5.0', 85, 'brisk', 'tests', 0.04, 10, 'blessed later'],
-  ['arbitrum', 'base', '2.0.0', 70, 'brisk', 'dollars', 0.01, 18, 'committee'],
-  ['base', 'arbitrum', '2.0.0', 55, 'brisk', 'apps', 0.02, 19, 'committee and one of two'],
-  ['sepolia', 'solana', '1.6.0', 50, 'steady', 'mixed', 0.05, 20, 'unblessed'],
-  ['solana', 'sepolia', '1.6.0', 40, 'brisk', 'retail', 0.02, 21, 'blessed at once'],
-  ['optimism', 'base', '1.6.0', 40, 'brisk', 'apps', 0.02, 14, 'blessed at once'],
-  ['base', 'optimism', '1.6.0', 35, 'brisk', 'apps', 0.02, 13, 'unblessed'],
-  ['amoy', 'sepolia', '1.5.0', 32, 'steady', 'apps', 0.03, 6, 'blessed later'],
-  ['sepolia', 'amoy', '1.5.0', 30, 'steady', 'retail', 0.03, 7, 'blessed later'],
-  ['bsc', 'sepolia', '1.6.0', 28, 'brisk', 'tests', 0.05, 3, 'blessed at once'],
-  ['sepolia', 'bsc', '1.6.0', 24, 'steady', 'dollars', 0.03, 4, 'unblessed'],
-  ['bsc', 'fuji', '1.5.0', 20, 'brisk', 'retail', 0.03, 2, 'blessed later'],
-  ['optimism', 'arbitrum', '2.0.0', 20, 'brisk', 'mixed', 0.02, 16, 'committee'],
-  ['fuji', 'arbitrum', '2.0.0', 18, 'brisk', 'apps', 0.03, 11, 'committee and sentinel'],
-  ['sepolia', 'linea', '1.5.0', 26, 'slow', 'retail', 0.04, 12, 'blessed later'],
-  ['linea', 'sepolia', '1.5.0', 20, 'slow', 'tests', 0.06, 12, 'blessed later'],
-  ['scroll', 'sepolia', '1.6.0', 12, 'steady', 'apps', 0.03, 5, 'unblessed'],
-  ['sepolia', 'scroll', '2.0.0', 22, 'slow', 'mixed', 0.03, 5, 'committee and one of two'],
-  ['ronin', 'base', '1.6.0', 10, 'brisk', 'apps', 0.02, 1, 'blessed at once'],
-  ['base', 'ronin', '1.6.0', 9, 'steady', 'apps', 0.02, 1, 'unblessed'],
-  ['solana', 'base', '1.6.0', 9, 'brisk', 'dollars', 0.02, 22, 'unblessed'],
-  ['arbitrum', 'solana', '1.6.0', 8, 'steady', 'apps', 0.06, 20, 'unblessed'],
-  ['chiado', 'sepolia', '1.5.0', 8, 'slow', 'tests', 0.08, 8, 'blessed later'],
-  ['chiado', 'arbitrum', '2.0.0', 5, 'steady', 'apps', 0.05, 8, 'committee'],
-];
-
-export const lanes: readonly LaneProfile[] = laneRows.map(
-  ([source, dest, version, share, timing, trafficMix, failureRate, peakHour, assurance]) => ({
-    source,
-    dest,
-    version,
-    share,
-    timing,
-    trafficMix,
-    failureRate,
-    peakHour,
-    assurance,
-  }),
-);
 
 /** How strongly traffic depends on the hour of the day: 0 not at all, 1 none at night. */
 export const rhythm = { ofAllTraffic: 0.35, peakHour: 15, ofOneLane: 0.6 } as const;
 
 // ---- Machines that send periodically
 
-export interface PeriodicSender {
-  readonly name: string;
-  readonly source: NetworkKey;
-  readonly dest: NetworkKey;
-  readonly intervalSeconds: number;
-}
-
-export const periodicSenders: readonly PeriodicSender[] = [
+export const periodicSenders = [
   { name: 'price-keeper', source: 'sepolia', dest: 'base', intervalSeconds: 120 },
   { name: 'liveness-probe', source: 'fuji', dest: 'sepolia', intervalSeconds: 180 },
-];
+] as const;
 
 /** Bound on their share of all traffic, for a history with few messages. */
 export const MAX_PERIODIC_SHARE = 0.04;

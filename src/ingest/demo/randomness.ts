@@ -1,5 +1,5 @@
 /** Deterministic randomness: every random value of the simulation derives from a seed. */
-import { createHash, type Hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { base58 } from '@scure/base';
 import { type ChainFamily, parseAddress } from '../../domain/addresses.ts';
 
@@ -80,53 +80,33 @@ export class Randomness {
 
 export type HashByNumber = (number: number) => string;
 
+export type Derivation = ReturnType<typeof createDerivation>;
+
 /** Derives addresses, hashes and random streams from names. The same seed and name always give the same value. */
-export interface Derivation {
-  digest(name: string): Buffer;
-  hexDigest(name: string): string;
-  randomness(name: string): Randomness;
+export function createDerivation(seed: string) {
+  const addresses = new Map<string, string>();
+
+  // Node's hash is ten times as fast as one in JavaScript, and every message needs one.
+  const digest = (name: string): Buffer => createHash('sha256').update(`${seed}\n${name}`).digest();
+
   /** An address in the notation of the chain family. */
-  address(family: ChainFamily, name: string): string;
-  /**
-   * Hashes of 32 bytes by number, such as those of a chain's blocks. They are drawn from a random stream, which is several
-   * times as fast as hashing: every fact needs some.
-   */
-  hashes(family: ChainFamily, name: string): HashByNumber;
-  /** The same for transactions: on SVM chains a signature of 64 bytes takes the place of the hash. */
-  transactionHashes(family: ChainFamily, name: string): HashByNumber;
-}
-
-export function createDerivation(seed: string): Derivation {
-  const addresses = new Map<ChainFamily, Map<string, string>>();
-
-  const digest = (name: string): Buffer => hash(name).digest();
-
-  const hexDigest = (name: string): string => `0x${hash(name).digest('hex')}`;
-
-  const randomness = (name: string): Randomness => new Randomness(digest(name));
-
   const address = (family: ChainFamily, name: string): string => {
-    const known = addresses.get(family) ?? new Map<string, string>();
-    addresses.set(family, known);
-    const text = known.get(name) ?? newAddress(family, name);
-    known.set(name, text);
-    return text;
-  };
-
-  const newAddress = (family: ChainFamily, name: string): string => {
-    const bytes = digest(`${family} address ${name}`);
+    const key = `${family} address ${name}`;
+    const known = addresses.get(key);
+    if (known !== undefined) return known;
+    const bytes = digest(key);
     const text = family === 'SVM' ? base58.encode(bytes) : `0x${bytes.toString('hex', 0, 20)}`;
     const canonical = parseAddress(text, family)?.text;
     if (canonical === undefined) throw new Error(`The simulation has no addresses of family ${family}.`);
+    addresses.set(key, canonical);
     return canonical;
   };
 
-  const hashes = (family: ChainFamily, name: string): HashByNumber => drawnHashes(family, name, 32);
-
-  const transactionHashes = (family: ChainFamily, name: string): HashByNumber =>
-    drawnHashes(family, name, family === 'SVM' ? 64 : 32);
-
-  const drawnHashes = (family: ChainFamily, name: string, length: number): HashByNumber => {
+  /**
+   * Hashes by number, such as those of a chain's blocks. They are drawn from a random stream, which is several times as
+   * fast as hashing: every fact needs some.
+   */
+  const hashes = (family: ChainFamily, name: string, length = 32): HashByNumber => {
     const hashSeed = digest(`hashes ${name}`);
     const bytes = Buffer.alloc(length);
     return (number) => {
@@ -136,8 +116,14 @@ export function createDerivation(seed: string): Derivation {
     };
   };
 
-  // Node's hash is ten times as fast as one in JavaScript, and every message needs one.
-  const hash = (name: string): Hash => createHash('sha256').update(`${seed}\n${name}`);
-
-  return { digest, hexDigest, randomness, address, hashes, transactionHashes };
+  return {
+    digest,
+    hexDigest: (name: string) => `0x${digest(name).toString('hex')}`,
+    randomness: (name: string) => new Randomness(digest(name)),
+    address,
+    hashes,
+    /** The same for transactions: on SVM chains a signature of 64 bytes takes the place of the hash. */
+    transactionHashes: (family: ChainFamily, name: string) =>
+      hashes(family, name, family === 'SVM' ? 64 : 32),
+  };
 }

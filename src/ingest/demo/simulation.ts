@@ -25,8 +25,8 @@ import {
   tokenNames,
   tokens,
 } from './parameters.ts';
-import { createDerivation, type Derivation, type HashByNumber, type Randomness } from './randomness.ts';
-import { laneRhythm, periodicTimes, planTraffic, type TrafficOptions, userTimes } from './traffic.ts';
+import { createDerivation, type Derivation, type Randomness } from './randomness.ts';
+import { laneRhythm, periodicTimes, planTraffic, userTimes } from './traffic.ts';
 
 export interface SimulationOptions {
   /** The same seed and `startsAt` give the same facts, byte for byte. */
@@ -59,20 +59,6 @@ export interface Simulation {
   factsUntil(time: Date, batchSize?: number): Iterable<readonly Fact[]>;
 }
 
-/**
- * @example
- * const simulation = createSimulation({ seed: 'lanescan', startsAt: new Date() });
- * for (const facts of simulation.factsUntil(new Date())) await store.apply(facts);
- */
-export function createSimulation(options: SimulationOptions): Simulation {
-  return createNetworkSimulation(options.seed, {
-    startsAt: options.startsAt.getTime(),
-    historyMessages: options.historyMessages ?? 20_000,
-    historyDays: options.historyDays ?? 30,
-    liveMessagesPerMinute: options.liveMessagesPerMinute ?? 40,
-  });
-}
-
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 /** Accounts that execute by hand what failed. */
@@ -84,7 +70,7 @@ interface LaneState {
   readonly source: Chain;
   readonly dest: Chain;
   readonly timing: LaneTiming;
-  readonly hashes: LaneHashes;
+  readonly hashes: ReturnType<typeof laneHashes>;
   /** Lanes commit at regular intervals, with different phases. */
   readonly commitPhaseMs: number;
   nextNumber: number;
@@ -95,16 +81,6 @@ interface LaneState {
   readonly queues: Map<string, { nonce: number; lastExecution: number }>;
   /** The executor's last transaction, which contains all executions of its block. */
   execution: { readonly blockNumber: number; readonly transactionHash: string; logIndex: number } | undefined;
-}
-
-/** Hashes on the destination, by the (first) message number that they are about. */
-interface LaneHashes {
-  readonly root: HashByNumber;
-  readonly commit: HashByNumber;
-  readonly bless: HashByNumber;
-  readonly execute: HashByNumber;
-  /** Manual executions, by attempt; a message has at most two. */
-  readonly manualExecution: HashByNumber;
 }
 
 interface MessageInFlight {
@@ -145,11 +121,21 @@ function tokensOf(routes: readonly Route[]): readonly SimulatedToken[] {
   return [...found.values()];
 }
 
-function createNetworkSimulation(seed: string, options: TrafficOptions): Simulation {
-  const derive = createDerivation(seed);
+/**
+ * @example
+ * const simulation = createSimulation({ seed: 'lanescan', startsAt: new Date() });
+ * for (const facts of simulation.factsUntil(new Date())) await store.apply(facts);
+ */
+export function createSimulation(options: SimulationOptions): Simulation {
+  const derive = createDerivation(options.seed);
   const writer = createMessageWriter(derive);
   const events = createEventQueue();
-  const traffic = planTraffic(options);
+  const traffic = planTraffic({
+    startsAt: options.startsAt.getTime(),
+    historyMessages: options.historyMessages ?? 20_000,
+    historyDays: options.historyDays ?? 30,
+    liveMessagesPerMinute: options.liveMessagesPerMinute ?? 40,
+  });
   const chains = Object.fromEntries(
     networkKeys.map((key) => [key, createChain(networkProfile(key), derive)]),
   ) as Record<NetworkKey, Chain>;
@@ -447,7 +433,8 @@ function createNetworkSimulation(seed: string, options: TrafficOptions): Simulat
   };
 }
 
-function laneHashes({ network }: Chain, { source, dest }: LaneProfile, derive: Derivation): LaneHashes {
+/** Hashes on the destination, by the (first) message number that they are about. */
+function laneHashes({ network }: Chain, { source, dest }: LaneProfile, derive: Derivation) {
   const transactions = (what: string) =>
     derive.transactionHashes(network.family, `${what} ${source} to ${dest}`);
   return {
@@ -455,6 +442,7 @@ function laneHashes({ network }: Chain, { source, dest }: LaneProfile, derive: D
     commit: transactions('commit'),
     bless: transactions('bless'),
     execute: transactions('execute'),
+    /** By attempt; a message has at most two. */
     manualExecution: transactions('rescue'),
   };
 }

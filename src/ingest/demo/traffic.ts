@@ -22,15 +22,9 @@ export interface TrafficOptions {
   readonly liveMessagesPerMinute: number;
 }
 
-export interface Traffic {
-  readonly from: number;
-  readonly busyFrom: number;
-  /** All messages between `from` and `busyFrom`. */
-  readonly quietMessages: number;
-  readonly busyMessagesPerMs: number;
-}
+export type Traffic = Readonly<ReturnType<typeof planTraffic>>;
 
-export function planTraffic(options: TrafficOptions): Traffic {
+export function planTraffic(options: TrafficOptions) {
   const { startsAt, historyMessages } = options;
   const from = startsAt - options.historyDays * DAY_MS;
   const rate = options.liveMessagesPerMinute / MINUTE_MS;
@@ -39,6 +33,7 @@ export function planTraffic(options: TrafficOptions): Traffic {
   return {
     from,
     busyFrom: startsAt - leadMs,
+    /** All messages between `from` and `busyFrom`. */
     quietMessages: historyMessages - leadMs * rate,
     busyMessagesPerMs: rate,
   };

@@ -4,6 +4,7 @@
  */
 import type { Hex } from '../../base/hex.ts';
 import { addressFromBytes, type ChainFamily, zeroAddresses } from '../../domain/addresses.ts';
+import { familyTraits } from '../../domain/chain-families.ts';
 import type { Observation, RangeFact, SentMessage } from '../../domain/facts.ts';
 import type { NetworkInfo } from '../../domain/message.ts';
 import { type Network, networkBySelector } from '../../domain/networks/networks.ts';
@@ -69,10 +70,8 @@ export function committedFact(
   };
 }
 
-/** On Move chains an on-ramp is a module, of which a root names the account alone. */
-export function onRampOf(bytes: Hex, source: Network): string {
-  const address = spelled(bytes, source.family, 'on-ramp');
-  return source.family === 'APTOS' || source.family === 'SUI' ? `${address}::onramp` : address;
+export function onRampOf(bytes: Hex, { family }: Network): string {
+  return spelled(bytes, family, 'on-ramp') + familyTraits(family).onRampSuffix;
 }
 
 export function knownNetwork(selector: bigint | string, end: 'source' | 'destination'): Network {

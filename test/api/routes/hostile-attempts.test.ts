@@ -103,7 +103,7 @@ test('no receiver and no pool speaks for CCIP: not in attempts, reasons, groups,
       makeExecutionDetails(message, claims[index]?.[0] ?? '0x'),
     ]),
   );
-  const believed = /Risk Management Network|executed already|Nothing is left|315,360,000/;
+  const believed = /Risk Management Network|already been executed|Nothing is left|315,360,000/;
   for (const [index, { messageId }] of messages.entries()) {
     const [attempt] = (await ask(`/v2/messages/${messageId}/attempts`)).json<Attempts>().attempts;
     expect(attempt?.reason?.saidBy).toBe(claims[index]?.[1]);

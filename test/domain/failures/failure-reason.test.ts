@@ -4,15 +4,11 @@ import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { encodeErrorResult, type Hex, hexToBytes, parseAbi, toFunctionSelector } from 'viem';
 import { describe, expect, test } from 'vitest';
+import { parseSignature, selectorOf } from '../../../src/domain/abi-types.ts';
 import { ccipErrors } from '../../../src/domain/failures/ccip-errors.ts';
-import {
-  errorTable,
-  parseErrorSignature,
-  selectorOf,
-} from '../../../src/domain/failures/error-signatures.ts';
 import { type FailedAttempt, failureReason } from '../../../src/domain/failures/failure-reason.ts';
 import { libraryErrors } from '../../../src/domain/failures/library-errors.ts';
-import { decodeRevertData, knownErrors } from '../../../src/domain/failures/revert-data.ts';
+import { decodeRevertData, errorTable, knownErrors } from '../../../src/domain/failures/revert-data.ts';
 
 const TOKEN = '0x779877A7B0D9E8603169DdbD7836e478b4624789';
 /** What off-ramps and routers copy of return data at most. */
@@ -109,7 +105,7 @@ describe('the token pool', () => {
     const reason = reasonOf(cut(inToken(data)));
     expect(reason).toMatchObject({ code: 'TokenRateLimitReached', fixableBy: 'anyone' });
     expect(reason.text).toBe(
-      "The token or its pool says: the token pool's rate limit is used up (the off-ramp has cut off the figures).",
+      "The token or its pool says: the token pool's rate limit is used up (the off-ramp cut off the numbers).",
     );
     expect(reason.advice).toBe('The limit refills with time: wait. Then execute the message manually.');
   });
@@ -217,7 +213,7 @@ describe('no data breaks it', () => {
 describe('the tables of errors', () => {
   test('have the selectors that viem computes', () => {
     for (const signature of [...ccipErrors, ...libraryErrors]) {
-      const parsed = parseErrorSignature(signature);
+      const parsed = parseSignature(signature);
       if (!parsed) throw new Error(`${signature} cannot be parsed`);
       expect(`0x${selectorOf(parsed)}`, signature).toBe(toFunctionSelector(`function ${signature}`));
     }
@@ -242,6 +238,6 @@ describe('the tables of errors', () => {
       'A(function)',
       '1A()',
     ])
-      expect(parseErrorSignature(wrong), wrong).toBeUndefined();
+      expect(parseSignature(wrong), wrong).toBeUndefined();
   });
 });

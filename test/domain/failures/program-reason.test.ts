@@ -147,7 +147,7 @@ describe('what a program claims is believed of itself alone', () => {
 });
 
 describe('who raised it cannot be feigned', () => {
-  const openYet = 'not open yet';
+  const openYet = 'is not possible yet';
 
   test('where the log was cut off, a later line of the off-ramp does not make the error its own', () => {
     const notAllowed = 9_000 + offRampErrors.names.indexOf('ManualExecutionNotAllowed');
@@ -201,7 +201,7 @@ describe('who raised it cannot be feigned', () => {
     const later = programFailureReason(failureOf(6017, [POOL, RECEIVER]));
     expect(later).toMatchObject({
       saidBy: 'other-instruction',
-      advice: expect.stringContaining('of its own'),
+      advice: expect.stringContaining('in a separate transaction'),
     });
     expect(later.text).not.toMatch(/rate limit/);
   });

@@ -76,7 +76,7 @@ const foreignWrappers = (data: Hex): readonly Hex[] => [
 ];
 
 const STATEMENTS =
-  /Risk Management Network|executed already|not open yet|Nothing is left|committed on the destination|verifier|too little gas|\bwait\b|rate limit|limit refills|used up|no pool|stopped this lane/i;
+  /Risk Management Network|already been executed|not possible yet|Nothing is left|committed on the destination|verifier|too little gas|\bwait\b|rate limit|limit refills|used up|no pool|stopped this lane/i;
 
 describe.each(receivers)('what a receiver of %s says in %s', (version, name, wrap) => {
   const hostile = [...ofCcip, ...ofPools];
@@ -96,8 +96,8 @@ describe.each(receivers)('what a receiver of %s says in %s', (version, name, wra
 
   test('is explained as its words where receivers raise that error', () => {
     const reason = reasonOf(wrap(encode('InvalidRouter(address)', TOKEN)), { version });
-    expect(reason.text).toBe('The receiver says: it accepts messages of another router only.');
-    expect(reasonGroup(reason).title).toBe('The receiver says: it accepts messages of another router only');
+    expect(reason.text).toBe('The receiver says: it only accepts messages from another router.');
+    expect(reasonGroup(reason).title).toBe('The receiver says: it only accepts messages from another router');
   });
 });
 
@@ -176,10 +176,10 @@ test('an execution before 2.0 reverts by itself: an off-ramp of 2.0 hands on wha
   for (const version of ['2.0.0', null, undefined]) {
     const reason = reasonOf(limited, { version });
     expect(reason).toMatchObject({ saidBy: 'unknown' });
-    expect(reason.text).toMatch(/^The off-ramp or a contract that it asked says: the lane's rate limit/);
-    expect(reasonGroup(reason).title).toMatch(/^The off-ramp or a contract that it asked says: /);
+    expect(reason.text).toMatch(/^The off-ramp or a contract that it called says: the lane's rate limit/);
+    expect(reasonGroup(reason).title).toMatch(/^The off-ramp or a contract that it called says: /);
     expect(reasonOf(encode('CursedByRMN()'), { version }).text).toMatch(
-      /^The off-ramp or a contract that it asked reverted with CursedByRMN\(\)/,
+      /^The off-ramp or a contract that it called reverted with CursedByRMN\(\)/,
     );
   }
 });

@@ -1,6 +1,5 @@
 /** Gas of a manual execution: what is computed, and how far an endpoint's estimate is believed. */
 import { describe, expect, test } from 'vitest';
-import type { PreparedExecution } from '../../../src/domain/manual-execution/prepared-execution.ts';
 import { computedGas, transactionGas } from '../../../src/domain/manual-execution/transaction-gas.ts';
 import { findNetwork } from '../../../src/domain/networks/networks.ts';
 
@@ -20,12 +19,11 @@ test('every limit that the off-ramp hands on is covered, with what calls keep ba
 
 describe('an estimate', () => {
   const COMPUTED = 600_000n;
-  const on = (network: string, tellsTokenGas = true) =>
-    ({
-      destChainSelector: BigInt(findNetwork(network)?.selector ?? ''),
-      tellsTokenGas,
-      computedGas: () => COMPUTED,
-    }) as unknown as PreparedExecution;
+  const on = (network: string, tellsTokenGas = true) => ({
+    destChainSelector: BigInt(findNetwork(network)?.selector ?? ''),
+    tellsTokenGas,
+    computedGas: () => COMPUTED,
+  });
   const gasOf = (network: string, estimate: bigint | null, tellsTokenGas?: boolean) =>
     transactionGas(on(network, tellsTokenGas), undefined, estimate);
 

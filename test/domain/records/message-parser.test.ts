@@ -1,4 +1,4 @@
-/** A record as it comes from outside: what is taken, in which spelling, and what is refused in which words. */
+/** A record as it comes from outside: what is taken, in which spelling, and what is rejected in which words. */
 import fc from 'fast-check';
 import { Compile } from 'typebox/compile';
 import { describe, expect, it, test } from 'vitest';
@@ -92,8 +92,13 @@ const withValue = (path: string, value: Json, record = fullRecord()) => {
   return record;
 };
 
-function problemPaths(value: unknown): string[] {
-  const parsed = parseMessage(value);
+const without = (path: string, record = fullRecord()) => {
+  removeAt(record, path);
+  return record;
+};
+
+function problemPaths(value: unknown, now?: number): string[] {
+  const parsed = parseMessage(value, now);
   return parsed.ok ? [] : parsed.problems.map(({ path }) => path);
 }
 
@@ -235,23 +240,16 @@ describe('a complete record', () => {
 });
 
 describe('a required member', () => {
-  test.each(requiredFields)('%s that is missing is the one problem', (path) => {
-    const record = fullRecord();
-    removeAt(record, path);
-    expect(problemPaths(record)).toEqual([path]);
-  });
-
-  test.each(requiredFields)('%s that is null is the one problem', (path) => {
+  test.each(requiredFields)('%s that is missing or null is the one problem', (path) => {
+    expect(problemPaths(without(path))).toEqual([path]);
     expect(problemPaths(withValue(path, null))).toEqual([path]);
   });
 
   it('of the networks is reported once, and not again at every address', () => {
     for (const end of ['sourceNetworkInfo', 'destNetworkInfo']) {
       for (const value of [undefined, null, 7, [], 'EVM']) {
-        const record = fullRecord();
-        if (value === undefined) removeAt(record, `$.${end}`);
-        else setAt(record, `$.${end}`, value);
-        expect(problemPaths(record)).toEqual([`$.${end}`]);
+        const path = `$.${end}`;
+        expect(problemPaths(value === undefined ? without(path) : withValue(path, value))).toEqual([path]);
       }
       for (const value of [3, {}, '', 'a family', 'constructor']) {
         expect(problemPaths(withValue(`$.${end}.chainFamily`, value))).toEqual([`$.${end}.chainFamily`]);
@@ -261,9 +259,8 @@ describe('a required member', () => {
 
   it('of the SVM arguments is reported at its path', () => {
     for (const key of ['accountIsWritableBitmap', 'allowOutOfOrderExecution', 'tokenReceiver', 'accounts']) {
-      const record = svmRecord();
-      removeAt(record, `$.extraArgs.${key}`);
-      expect(problemPaths(record)).toEqual([`$.extraArgs.${key}`]);
+      const path = `$.extraArgs.${key}`;
+      expect(problemPaths(without(path, svmRecord()))).toEqual([path]);
     }
   });
 });
@@ -370,7 +367,7 @@ describe('a member of the wrong type', () => {
     },
   );
 
-  it('is told in words that name what stands there and what must', () => {
+  it('is reported with the value and what it must be', () => {
     const parsed = parseMessage(withValue('$.tokenAmounts[0].amount', '-5'));
     expect(parsed).toEqual({
       ok: false,
@@ -385,39 +382,48 @@ describe('a member of the wrong type', () => {
 });
 
 describe('the rules between members', () => {
-  it('refuse an amount of zero', () => {
-    for (const amount of ['0', '000', '0'.repeat(40)])
-      expect(problemPaths(withValue('$.tokenAmounts[0].amount', amount))).toEqual([
-        '$.tokenAmounts[0].amount',
-      ]);
+  const amount = '$.tokenAmounts[0].amount';
+  const verification = { data: '0x01', timestamp: '2026-01-01T00:00:00Z' };
+  const uint64 = 2n ** 64n;
+  const uint256 = 2n ** 256n;
+  const widths = [
+    ['$.sequenceNumber', uint64],
+    ['$.nonce', uint64],
+    [amount, uint256],
+    ['$.extraArgs.gasLimit', uint256],
+    ['$.fees.fixedFeesDetails.totalAmount', uint256],
+  ] as const;
+
+  test.each<[rule: string, path: string, accepted: readonly Json[], rejected: readonly Json[]]>([
+    ['an amount is not zero', amount, [], ['0', '000', '0'.repeat(40)]],
+    ...widths.map(
+      ([path, limit]) =>
+        [`${path} has its width`, path, [String(limit - 1n)], [String(limit)]] as [
+          string,
+          string,
+          Json[],
+          Json[],
+        ],
+    ),
+    ['a COMPLETED verifier has a verification', '$.verifiers.items[0].verification', [], [null]],
+    ['a PENDING verifier has none', '$.verifiers.items[1].verification', [], [verification]],
+    ['every status of the specification is taken', '$.status', statuses, []],
+    // Clocks of two chains disagree.
+    [
+      'a delivery may take negative time',
+      '$.deliveryTime',
+      [-5],
+      [9_000_000_000_000_000, -9_000_000_000_000_000],
+    ],
+    ...integerFields
+      .filter((path) => path !== '$.deliveryTime')
+      .map((path) => [`${path} is not negative`, path, [], [-5]] as [string, string, Json[], Json[]]),
+  ])('%s', (_rule, path, accepted, rejected) => {
+    for (const value of accepted) expect(problemPaths(withValue(path, value))).toEqual([]);
+    for (const value of rejected) expect(problemPaths(withValue(path, value))).toEqual([path]);
   });
 
-  it('hold numbers to their width', () => {
-    const uint64 = 2n ** 64n - 1n;
-    const uint256 = 2n ** 256n - 1n;
-    for (const [path, max] of [
-      ['$.sequenceNumber', uint64],
-      ['$.nonce', uint64],
-      ['$.tokenAmounts[0].amount', uint256],
-      ['$.extraArgs.gasLimit', uint256],
-      ['$.fees.fixedFeesDetails.totalAmount', uint256],
-    ] as const) {
-      expect(problemPaths(withValue(path, max.toString()))).toEqual([]);
-      expect(problemPaths(withValue(path, (max + 1n).toString()))).toEqual([path]);
-    }
-  });
-
-  it('give every COMPLETED verifier a verification, and no PENDING one', () => {
-    expect(problemPaths(withValue('$.verifiers.items[0].verification', null))).toEqual([
-      '$.verifiers.items[0].verification',
-    ]);
-    const verification = { data: '0x01', timestamp: '2026-01-01T00:00:00Z' };
-    expect(problemPaths(withValue('$.verifiers.items[1].verification', verification))).toEqual([
-      '$.verifiers.items[1].verification',
-    ]);
-  });
-
-  it('refuse a family that is not the one of a known selector', () => {
+  it('reject a family that is not the one of a known selector', () => {
     const record = withValue('$.destNetworkInfo.chainFamily', 'SVM');
     expect(problemPaths(record)).toContain('$.destNetworkInfo.chainFamily');
   });
@@ -430,26 +436,11 @@ describe('the rules between members', () => {
       message: { sourceNetworkInfo: { ...network, displayName: null } },
     });
   });
-
-  it('take every status of the specification', () => {
-    for (const status of statuses) expect(problemPaths(withValue('$.status', status))).toEqual([]);
-  });
-
-  it('take a negative delivery time, for clocks of two chains disagree', () => {
-    expect(problemPaths(withValue('$.deliveryTime', -5))).toEqual([]);
-    for (const absurd of [9_000_000_000_000_000, -9_000_000_000_000_000])
-      expect(problemPaths(withValue('$.deliveryTime', absurd))).toEqual(['$.deliveryTime']);
-    for (const path of integerFields.filter((field) => field !== '$.deliveryTime'))
-      expect(problemPaths(withValue(path, -5))).toEqual([path]);
-  });
 });
 
 describe('with the clock of the reader', () => {
   const now = Date.UTC(2026, 10, 17);
-  const pathsAt = (record: unknown) => {
-    const parsed = parseMessage(record, now);
-    return parsed.ok ? [] : parsed.problems.map(({ path }) => path);
-  };
+  const pathsAt = (record: unknown) => problemPaths(record, now);
 
   test.each(timeFields)('%s may be a day ahead of it, and no more', (path) => {
     expect(pathsAt(withValue(path, '2026-11-18T00:00:00.000Z'))).toEqual([]);
@@ -478,18 +469,14 @@ describe('with the clock of the reader', () => {
 
 describe('a nullable member', () => {
   test.each(nullableFields)('%s that is absent becomes null', (path) => {
-    const record = fullRecord();
-    removeAt(record, path);
-    const message = canonical(record);
+    const message = canonical(without(path));
     expect(valueAt(message, path)).toBeNull();
     expect(message).toEqual(canonical(withValue(path, null)));
     expect(recordValidator.Check(message)).toBe(true);
   });
 
   test.each(optionalFields)('%s, being optional, stays away when it is absent', (path) => {
-    const record = fullRecord();
-    removeAt(record, path);
-    const { parent, key } = parentOf(canonical(record) as unknown as JsonObject, path);
+    const { parent, key } = parentOf(canonical(without(path)) as unknown as JsonObject, path);
     expect(parent).not.toHaveProperty(key);
   });
 });
@@ -563,9 +550,8 @@ describe('the canonical spelling', () => {
   });
 
   it('of a network has the display name that is known, unless another is given', () => {
-    const record = fullRecord();
-    removeAt(record, '$.sourceNetworkInfo.displayName');
-    expect(canonical(record).sourceNetworkInfo.displayName).toBe(sepolia.displayName);
+    const path = '$.sourceNetworkInfo.displayName';
+    expect(canonical(without(path)).sourceNetworkInfo.displayName).toBe(sepolia.displayName);
     expect(spelledAs('$.sourceNetworkInfo.displayName', 'My own')).toBe('My own');
   });
 });
@@ -586,26 +572,16 @@ describe('the two kinds of extra arguments', () => {
 
 describe('several problems', () => {
   it('are all reported in one pass', () => {
-    const record = fullRecord();
-    for (const path of [
+    const wrong = [
+      '$.fees',
       '$.messageId',
       '$.sender',
       '$.tokenAmounts[0].amount',
       '$.verifiers.items[1].status',
-      '$.fees',
-    ])
-      setAt(record, path, 7);
-    removeAt(record, '$.sendTimestamp');
-    expect(problemPaths(record).sort()).toEqual(
-      [
-        '$.fees',
-        '$.messageId',
-        '$.sendTimestamp',
-        '$.sender',
-        '$.tokenAmounts[0].amount',
-        '$.verifiers.items[1].status',
-      ].sort(),
-    );
+    ];
+    const record = without('$.sendTimestamp');
+    for (const path of wrong) setAt(record, path, 7);
+    expect(problemPaths(record).sort()).toEqual([...wrong, '$.sendTimestamp'].sort());
   });
 
   it('of an empty object are all its required members, each once', () => {
@@ -622,10 +598,7 @@ describe('several problems', () => {
 
 describe('a member that a source left out', () => {
   test.each(derivedFields)('%s is derived, and listed', (path, value) => {
-    for (const isNull of [true, false]) {
-      const record = fullRecord();
-      if (isNull) setAt(record, path, null);
-      else removeAt(record, path);
+    for (const record of [withValue(path, null), without(path)]) {
       const parsed = parseMessage(record);
       expect(parsed).toMatchObject({ ok: true, derived: [path] });
       expect(parsed.ok && valueAt(parsed.message, path)).toEqual(value);
