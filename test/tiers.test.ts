@@ -33,11 +33,15 @@ describe('a test file', () => {
     expect(await listedFiles('--mode', 'quick')).toEqual(everyFile.filter((file) => !isSlow(file)));
   });
 
-  test('runs in the slow tier where it has a slow test', { tags: 'slow' }, async () => {
-    expect(await listedFiles('--mode', 'slow')).toEqual(everyFile.filter((file) => hasTestsOf(file, 'slow')));
-    for (const file of everyFile)
-      expect(hasTestsOf(file, 'quick') || hasTestsOf(file, 'slow'), file).toBe(true);
-  });
+  test.each(['slow', 'release'] as const)(
+    'runs in the %s tier where it has such a test',
+    { tags: 'slow' },
+    async (tier) => {
+      expect(await listedFiles('--mode', tier)).toEqual(everyFile.filter((file) => hasTestsOf(file, tier)));
+      for (const file of everyFile)
+        expect(hasTestsOf(file, 'quick') || hasTestsOf(file, 'slow'), file).toBe(true);
+    },
+  );
 
   test('that is slow says why', () => {
     for (const file of everyFile.filter(isSlow)) expect(slowBecause(file), file).toMatch(/\w{3}/);
@@ -87,7 +91,7 @@ test('a test that is tagged slow does not run in the quick tier', { tags: 'slow'
 });
 
 test('unit tests start no PostgreSQL, and tests of the store start one', {
-  tags: 'slow',
+  tags: 'release',
   timeout: 300_000,
 }, async () => {
   const temporary = await mkdtemp(path.join(os.tmpdir(), 'lanescan-tiers-'));
