@@ -11,6 +11,7 @@ import { type Fault, type JsonRpcCall, startJsonRpcServer } from '../json-rpc-se
 import { createAnswerer, virtualSource } from '../virtual-chain/endpoint.ts';
 import { archiveNode } from '../virtual-chain/endpoint-profile.ts';
 import { createVirtualChain, type EventSeries, type VirtualChain } from '../virtual-chain/virtual-chain.ts';
+import { evmSource } from './indexing.ts';
 
 export const network = findNetwork('1337') as Network;
 export const TOPIC: Hex = keccak256(stringToHex('Happened(uint256)'));
@@ -115,20 +116,14 @@ export async function startFaultyNode({
 // ---- Chains that speak to such nodes
 
 export function makeSource(nodes: readonly FaultyNode[], overrides: Partial<EvmSource> = {}): EvmSource {
-  return {
+  return evmSource({
     network,
     rpc: nodes.map(({ url }) => url),
     routers: [CONTRACT],
-    start: null,
-    finality: 'finalized',
     requestsPerSecond: 100_000,
-    batchSize: 50,
-    maxRange: 10_000,
     pollEvery: 1_000,
-    verify: 'head',
-    verifierResults: null,
     ...overrides,
-  };
+  });
 }
 
 /** Short pauses; answers may take as long as a busy machine needs. */

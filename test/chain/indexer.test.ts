@@ -309,9 +309,8 @@ describe('a reorganisation', () => {
     await indexOnce(store, lab);
     expect(await recordOf(store, gone)).toMatchObject({ status: 'SOURCE_FINALIZED' });
     await fork.abandon({ blocks: 3 * FINALITY });
-    const notices: string[] = [];
     const sources = lab.networks.map((network) => labSource(network, twoEndpointsOf(network)));
-    await indexOnce(store, lab, { sources, notice: (line) => notices.push(line) });
+    const notices = await indexOnce(store, lab, { sources });
     expect(await recordOf(store, gone)).toBeUndefined();
     expect(await recordOf(store, kept)).toMatchObject({ status: 'SOURCE_FINALIZED' });
     expect(notices.join('\n')).toContain('had called final');
