@@ -6,7 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { hasTestsOf, slowBecause, testFiles } from './tiers.ts';
+import { hasTestsOf, tagOf, testFiles, tiers } from './tiers.ts';
 
 const repository = path.join(import.meta.dirname, '..');
 const vitest = (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
@@ -22,7 +22,7 @@ async function listedFiles(...flags: readonly string[]): Promise<readonly string
 }
 
 const everyFile = [...testFiles()].sort();
-const isSlow = (file: string) => slowBecause(file) !== undefined;
+const isSlow = (file: string) => tagOf(file) !== undefined;
 
 describe('a test file', () => {
   test('runs exactly once in the tier of all tests', { tags: 'slow' }, async () => {
@@ -39,12 +39,15 @@ describe('a test file', () => {
     async (tier) => {
       expect(await listedFiles('--mode', tier)).toEqual(everyFile.filter((file) => hasTestsOf(file, tier)));
       for (const file of everyFile)
-        expect(hasTestsOf(file, 'quick') || hasTestsOf(file, 'slow'), file).toBe(true);
+        expect(
+          Object.keys(tiers).some((any) => hasTestsOf(file, any as typeof tier)),
+          file,
+        ).toBe(true);
     },
   );
 
   test('that is slow says why', () => {
-    for (const file of everyFile.filter(isSlow)) expect(slowBecause(file), file).toMatch(/\w{3}/);
+    for (const file of everyFile.filter(isSlow)) expect(tagOf(file)?.because, file).toMatch(/\w{3}/);
   });
 });
 
@@ -78,6 +81,8 @@ const slowFolders = [
   'test/bench',
   // Restarts servers behind real proxies.
   'test/proxy',
+  // Compares and rebuilds whole stores.
+  'test/store/derived',
 ];
 
 test('every folder of tests has a part in the quick tier, but for those that cannot', () => {

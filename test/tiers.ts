@@ -30,10 +30,11 @@ export function testFiles(folder = 'test'): readonly string[] {
   });
 }
 
-/** Why a whole file is slow; undefined where it is not. */
-export function slowBecause(file: string): string | undefined {
+/** The tier of a whole file, and why; undefined where single tests decide. */
+export function tagOf(file: string): { readonly tag: string; readonly because: string } | undefined {
   const [firstLine = ''] = readFileSync(path.join(repository, file), 'utf8').split('\n', 1);
-  return /^\/\/ @module-tag slow\b:?(.*)/.exec(firstLine)?.[1]?.trim();
+  const [, tag, because = ''] = /^\/\/ @module-tag (slow|release)\b:?(.*)/.exec(firstLine) ?? [];
+  return tag === undefined ? undefined : { tag, because: because.trim() };
 }
 
 /** Each tier with the tags of its tests. */
@@ -55,8 +56,8 @@ export function tierOf(tags: readonly string[]): Tier {
 
 /** Whether a file has any test of this tier. */
 export function hasTestsOf(file: string, tier: Tier): boolean {
-  const isSlow = slowBecause(file) !== undefined;
-  if (tier === 'quick') return !isSlow;
-  const hasTag = readFileSync(path.join(repository, file), 'utf8').includes(`tags: '${tier}'`);
-  return hasTag || (tier === 'slow' && isSlow);
+  const tag = tagOf(file)?.tag;
+  if (tier === 'quick') return tag === undefined;
+  const hasTest = readFileSync(path.join(repository, file), 'utf8').includes(`tags: '${tier}'`);
+  return tag === tier || (hasTest && tag !== 'release');
 }

@@ -9,7 +9,7 @@ import type { NetworkProgress } from '../../src/store/query/network-progress.ts'
 import type { Store } from '../../src/store/store.ts';
 import { serveStore } from '../api/running-server.ts';
 import { openTestStore } from '../database.ts';
-import { type JsonRpcCall, type RpcError, rpcError } from '../json-rpc-server.ts';
+import { type JsonRpcCall, rpcError } from '../json-rpc-server.ts';
 import { deployImpostor } from '../lab/impostor.ts';
 import { type Lab, type Lane, type RawLog, type SentMessage, startLab } from '../lab/lab.ts';
 import { ccipContract } from '../lab/solidity.ts';
@@ -307,64 +307,6 @@ async function hangUps(count: number): Promise<void> {
 
 const untilProblem = (store: Store) =>
   eventually(async () => expect((await progressOf(store))?.problem).toContain(proxy.url.host));
-
-describe('a node that refuses long ranges', () => {
-  const LONGEST = 4;
-  const MOST_LOGS = 8;
-  let message: SentMessage;
-
-  beforeAll(async () => {
-    for (let count = 0; count < 4; count++) await lane.send({ count: 5 });
-    message = await lane.sendOne();
-    await lab.a.mine(60);
-  });
-
-  /** How many of the requests for logs were refused, and how many were not. */
-  async function readRefusing(isRefused: (call: JsonRpcCall, truth: unknown) => RpcError | undefined) {
-    const store = await emptyStore();
-    let refused = 0;
-    let taken = 0;
-    proxy.interfere = (call, truth) => {
-      if (!rangeOf(call)) return truth;
-      const refusal = isRefused(call, truth);
-      if (!refusal) taken++;
-      else {
-        refused++;
-        throw refusal;
-      }
-      return truth;
-    };
-    await once(store);
-    expect(await recordOf(store, message)).toBeDefined();
-    expect(await progressOf(store)).toMatchObject({ failedRanges: 0, owedBlocks: 0 });
-    expect(refused).toBeGreaterThan(0);
-    return { refused, taken };
-  }
-
-  test.each([
-    ['and says how long they may be', `eth_getLogs is limited to a ${LONGEST} block range`],
-    ['and does not say how long they may be', 'block range too large'],
-  ])('%s gets ranges that it takes, and few others', async (_, words) => {
-    const { refused, taken } = await readRefusing((call) => {
-      const { from, to } = rangeOf(call) ?? { from: 0, to: 0 };
-      return to - from + 1 > LONGEST ? rpcError(-32602, words) : undefined;
-    });
-    // Half as long as they might be, at worst; once for the routers and once for everybody.
-    const blocks = await lab.a.blockNumber();
-    expect(taken).toBeLessThanOrEqual(2 * Math.ceil(blocks / (LONGEST / 2)) + 10);
-    // What it takes to find out, and a try for more now and then.
-    expect(refused).toBeLessThanOrEqual(10 + taken / 8);
-  });
-
-  test('by the number of logs gets ranges with fewer', async () => {
-    const { refused, taken } = await readRefusing((_, truth) =>
-      (truth as readonly unknown[]).length > MOST_LOGS
-        ? rpcError(-32005, `query returned more than ${MOST_LOGS} results`)
-        : undefined,
-    );
-    expect(refused).toBeLessThan(taken);
-  });
-});
 
 describe('a node that is behind what was read', () => {
   /** Knows nothing above a block. */
