@@ -2,7 +2,7 @@ import os from 'node:os';
 import { configDefaults, defineConfig } from 'vitest/config';
 import { ClosingLineReporter } from './test/closing-line.ts';
 import { SlowestTestsReporter } from './test/slowest-tests.ts';
-import { hasTestsOf, testFiles } from './test/tiers.ts';
+import { hasTestsOf, isTier, testFiles, tiers } from './test/tiers.ts';
 
 /**
  * Tests that start chain nodes, browsers or many processes: one such file keeps about two cores busy. The quick tier has few of
@@ -29,11 +29,11 @@ const cores = os.availableParallelism();
 /** Tests wait for PostgreSQL and other processes about as long as they compute. */
 const waitingWorkers = Math.ceil(1.5 * cores);
 
-/** `--mode quick` runs the quick tests, `--mode slow` the others; without a mode, all tests run. See test/tiers.ts. */
+/** `--mode` chooses the tier (test/tiers.ts); without it, all tests run. */
 export default defineConfig(({ mode }) => {
-  const tier = mode === 'quick' || mode === 'slow' ? mode : 'all';
+  const tier = isTier(mode) ? mode : undefined;
   // Vitest would load a file only to skip every test in it, which takes a second or two per file.
-  const leftOut = testFiles().filter((file) => !hasTestsOf(file, tier));
+  const leftOut = tier ? testFiles().filter((file) => !hasTestsOf(file, tier)) : [];
   const exclude = [...configDefaults.exclude, ...leftOut];
   const general = {
     // Generous, for machines that are slow or busy: they end what hangs, and measure nothing.
@@ -42,11 +42,14 @@ export default defineConfig(({ mode }) => {
     hookTimeout: 300_000,
     // The default is a second.
     expect: { poll: { timeout: 120_000 } },
-    ...(tier !== 'all' && { tagsFilter: [tier === 'quick' ? 'not slow' : 'slow'] }),
+    ...(tier && { tagsFilter: [tiers[tier]] }),
   };
   return {
     test: {
-      tags: [{ name: 'slow', description: 'Left out by `npm test`, run by `npm run test:all`.' }],
+      tags: [
+        { name: 'slow', description: 'Left out by `npm test`, run by `npm run test:slow`.' },
+        { name: 'release', description: 'Run by `npm run test:release` and `npm run test:all` only.' },
+      ],
       globalSetup: ['test/database.ts'],
       reporters: [
         'default',

@@ -3,19 +3,14 @@
  * unseen. Tests of the other tier are not skipped tests; a line says how many there are.
  */
 import type { Reporter, TestModule } from 'vitest/node';
-import type { Tier } from './tiers.ts';
-
-const otherTiers: Readonly<Record<Exclude<Tier, 'all'>, string>> = {
-  quick: 'slow tests, which npm run test:all runs too',
-  slow: 'quick tests, which npm test runs',
-};
+import { type Tier, tierOf } from './tiers.ts';
 
 export class ClosingLineReporter implements Reporter {
-  readonly #tier: Tier;
+  readonly #tier: Tier | undefined;
   readonly #leftOutFiles: number;
 
-  /** Takes the tier of the run, and how many files are left out as a whole. */
-  constructor({ tier, leftOutFiles }: { tier: Tier; leftOutFiles: number }) {
+  /** Takes the tier of the run, undefined for all of them, and how many files are left out as a whole. */
+  constructor({ tier, leftOutFiles }: { tier: Tier | undefined; leftOutFiles: number }) {
     this.#tier = tier;
     this.#leftOutFiles = leftOutFiles;
   }
@@ -24,7 +19,7 @@ export class ClosingLineReporter implements Reporter {
     let passed = 0;
     let failed = unhandledErrors.length;
     let leftOut = 0;
-    const isLeftOut = (isSlow: boolean) => this.#tier !== 'all' && isSlow !== (this.#tier === 'slow');
+    const isLeftOut = (tags: readonly string[]) => this.#tier !== undefined && tierOf(tags) !== this.#tier;
     let skipped = 0;
     for (const module of modules) {
       const tests = [...module.children.allTests()];
@@ -33,7 +28,7 @@ export class ClosingLineReporter implements Reporter {
         const { state } = test.result();
         if (state === 'passed') passed++;
         else if (state === 'failed') failed++;
-        else if (isLeftOut(test.tags.includes('slow'))) leftOut++;
+        else if (isLeftOut(test.tags)) leftOut++;
         else skippedHere.push(test.fullName);
       }
       const isWhole = skippedHere.length > 1 && skippedHere.length === tests.length;
@@ -43,9 +38,9 @@ export class ClosingLineReporter implements Reporter {
       // A file that does not load, or whose preparations fail, has no failed test and has failed all the same.
       if (module.state() === 'failed' && !tests.some((test) => test.result().state === 'failed')) failed++;
     }
-    if (this.#tier !== 'all') {
-      const others = `${this.#leftOutFiles} files and ${leftOut} tests of other files have ${otherTiers[this.#tier]}.`;
-      process.stdout.write(`\nThis was the ${this.#tier} tier: ${others}\n`);
+    if (this.#tier) {
+      const others = `${this.#leftOutFiles} files and ${leftOut} tests of other files are of other tiers`;
+      process.stdout.write(`\nThis was the ${this.#tier} tier: ${others}; npm run test:all runs all.\n`);
     }
     process.stdout.write(`\n${passed} passed, ${failed} failed, ${skipped} skipped\n`);
   }

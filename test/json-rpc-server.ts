@@ -1,5 +1,8 @@
-/** A JSON-RPC endpoint on a real socket whose manners are traits: rates, batches, latency, failures and resets. */
-import { createServer, type ServerResponse } from 'node:http';
+/**
+ * The JSON-RPC server of all simulated endpoints, on a real socket: batches, the limits and failures of a profile, and faults
+ * that a test injects into single HTTP requests.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Limit, RpcErrorReply } from './virtual-chain/endpoint-profile.ts';
@@ -10,13 +13,20 @@ export interface JsonRpcCall {
   readonly params: readonly unknown[];
 }
 
-/** What has nothing to do with the chain that is served. */
+export interface JsonRpcAnswer {
+  readonly jsonrpc?: '2.0';
+  readonly id: unknown;
+  readonly result?: unknown;
+  readonly error?: { readonly code?: number; readonly message: string; readonly data?: unknown };
+}
+
+/** Traits that do not depend on the chain being served. */
 export interface EndpointTraits {
   /** Calls in one HTTP request. */
   readonly batch?: Limit;
   /** Calls a second, with a burst of one second. The error may carry a `Retry-After` in seconds. */
   readonly rate?: Limit & { readonly retryAfterSeconds?: number };
-  /** Calls in all; what comes after is rejected for good. */
+  /** Calls in all; later ones are rejected for good. */
   readonly cap?: Limit;
   /** One HTTP request in so many ends with a reset connection. */
   readonly resetsEvery?: number;
@@ -25,9 +35,32 @@ export interface EndpointTraits {
   readonly latencyMs?: number;
 }
 
-/** A call that is not answered; `data` goes into the JSON-RPC error. */
+/** How one HTTP request is answered instead of with 200 and the whole answer. */
+export type Fault =
+  /** Never. */
+  | 'hang'
+  | 'reset'
+  /** Half of the answer, then the end of the connection. */
+  | 'cut'
+  /** Half of the answer, as if it were whole. */
+  | 'truncate'
+  /** Half of the answer, then nothing. */
+  | 'stall'
+  | { readonly delayMs: number }
+  | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: string }
+  /** The answer, changed. */
+  | { readonly change: (answer: unknown) => unknown };
+
+/** What goes wrong with one HTTP request. */
+export interface Interference {
+  readonly fault?: Fault | undefined;
+  /** Replaces the answer to one of its calls. */
+  answer?(call: JsonRpcCall, truth: JsonRpcAnswer): JsonRpcAnswer | Promise<JsonRpcAnswer>;
+}
+
+/** A call that is answered with an error; `data` goes into the JSON-RPC error. */
 export class RpcError extends Error {
-  readonly wording: RpcErrorReply;
+  readonly reply: RpcErrorReply;
   readonly data: unknown;
   constructor(
     { message, ...rest }: RpcErrorReply,
@@ -35,9 +68,13 @@ export class RpcError extends Error {
     data?: unknown,
   ) {
     super(message.replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? '')));
-    this.wording = { message: this.message, ...rest };
+    this.reply = { message: this.message, ...rest };
     this.data = data;
   }
+}
+
+export function rpcError(code: number, message: string): RpcError {
+  return new RpcError({ code, message });
 }
 
 export interface JsonRpcServer<Traits extends EndpointTraits> {
@@ -50,12 +87,14 @@ export interface JsonRpcServer<Traits extends EndpointTraits> {
   readonly callsByMethod: ReadonlyMap<string, number>;
   /** Called with every JSON-RPC call as it arrives. */
   onCall: (call: JsonRpcCall) => void;
-  /** Forgets the counts, also that of a cap. */
+  /** Resets the counts, including that of a cap. */
   resetCounts(): void;
+  /** Listens again on the same port after `close`. */
+  reopen(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** The server as those who answer its calls see it. */
+/** The server as the code that answers its calls sees it. */
 export type ServedEndpoint<Traits extends EndpointTraits> = Pick<
   JsonRpcServer<Traits>,
   'profile' | 'requests'
@@ -64,8 +103,16 @@ export type ServedEndpoint<Traits extends EndpointTraits> = Pick<
 export interface JsonRpcServerOptions<Traits extends EndpointTraits> {
   readonly profile: Traits;
   readonly port?: number | undefined;
-  /** Called once; what it returns gives the result of a call, or throws a RpcError. */
-  readonly answererOf: (endpoint: ServedEndpoint<Traits>) => (call: JsonRpcCall) => unknown;
+  /** Called once. The function it returns gives the result of a call, or throws an RpcError. */
+  readonly answererOf: (
+    endpoint: ServedEndpoint<Traits>,
+  ) => (call: JsonRpcCall) => unknown | Promise<unknown>;
+  /** Called for every HTTP request that the profile admits. */
+  readonly interfere?: (
+    calls: readonly JsonRpcCall[],
+    request: IncomingMessage,
+    isBatch: boolean,
+  ) => Interference | undefined | Promise<Interference | undefined>;
 }
 
 export async function startJsonRpcServer<Traits extends EndpointTraits>(
@@ -88,7 +135,7 @@ export async function startJsonRpcServer<Traits extends EndpointTraits>(
     return true;
   };
 
-  /** Refuses a whole HTTP request. */
+  /** Rejects a whole HTTP request. */
   const admit = (asked: readonly JsonRpcCall[], isBatch: boolean): void => {
     const { cap, rate, fails, batch } = server.profile;
     if (cap && calls > cap.max) throw new RpcError(cap.error, { max: cap.max });
@@ -98,7 +145,7 @@ export async function startJsonRpcServer<Traits extends EndpointTraits>(
       throw new RpcError(batch.error, { max: batch.max, count: asked.length });
   };
 
-  const respond = async (body: string, response: ServerResponse): Promise<void> => {
+  const respond = async (request: IncomingMessage, body: string, response: ServerResponse) => {
     requests++;
     const { profile } = server;
     const asked = JSON.parse(body) as unknown;
@@ -111,46 +158,45 @@ export async function startJsonRpcServer<Traits extends EndpointTraits>(
       server.onCall(call);
     }
     if (profile.latencyMs !== undefined) await delay(profile.latencyMs, undefined, { ref: false });
-    if (profile.resetsEvery !== undefined && isOneIn(profile.resetsEvery, requests)) {
-      response.socket?.resetAndDestroy();
-      return;
-    }
+    if (profile.resetsEvery !== undefined && isOneIn(profile.resetsEvery, requests))
+      return response.socket?.resetAndDestroy();
     try {
       admit(list, isBatch);
     } catch (error) {
-      sendError(response, error, isBatch ? null : list[0]?.id, profile);
-      return;
+      return sendError(response, error, isBatch ? null : list[0]?.id, profile);
     }
-    const [first] = list;
-    if (!isBatch && first) {
-      try {
-        sendJson(response, { jsonrpc: '2.0', id: first.id, result: answerTo(first) });
-      } catch (error) {
-        sendError(response, error, first.id, profile);
-      }
-      return;
-    }
-    sendJson(
-      response,
-      list.map((call) => {
+    const interference = await options.interfere?.(list, request, isBatch);
+    let rejection: unknown;
+    const answers = await Promise.all(
+      list.map(async (call) => {
+        let answer: JsonRpcAnswer;
         try {
-          return { jsonrpc: '2.0', id: call.id, result: answerTo(call) };
+          answer = { jsonrpc: '2.0', id: call.id, result: (await answerTo(call)) ?? null };
         } catch (error) {
-          return { jsonrpc: '2.0', id: call.id, error: errorOf(error) };
+          rejection = error;
+          answer = { jsonrpc: '2.0', id: call.id, error: errorOf(error) };
         }
+        const told = (await interference?.answer?.(call, answer)) ?? answer;
+        if (told !== answer) rejection = undefined;
+        return told;
       }),
     );
+    // Alone, a call is rejected with the HTTP status that the profile has for it.
+    if (rejection !== undefined && !isBatch && interference?.fault === undefined)
+      return sendError(response, rejection, list[0]?.id, profile);
+    await deliver(response, interference?.fault, isBatch ? answers : answers[0]);
   };
 
   const http = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
-      // A fault of the kit itself is an unhandled rejection, so that it never looks like one of the endpoint.
-      void respond(Buffer.concat(chunks).toString('utf8'), response);
+      // A fault of the simulator itself is an unhandled rejection, so that it never looks like one of the endpoint.
+      void respond(request, Buffer.concat(chunks).toString('utf8'), response);
     });
   });
-  await new Promise<void>((resolve) => http.listen(options.port ?? 0, '127.0.0.1', resolve));
+  const listen = (port: number) => new Promise<void>((resolve) => http.listen(port, '127.0.0.1', resolve));
+  await listen(options.port ?? 0);
   const { port } = http.address() as AddressInfo;
   const server: JsonRpcServer<Traits> = {
     url: new URL(`http://127.0.0.1:${port}/`),
@@ -167,8 +213,10 @@ export async function startJsonRpcServer<Traits extends EndpointTraits>(
       calls = 0;
       callsByMethod = new Map();
     },
+    reopen: () => listen(port),
     close: () =>
       new Promise<void>((resolve) => {
+        // An error says that it is closed already.
         http.close(() => resolve());
         http.closeAllConnections();
       }),
@@ -182,31 +230,42 @@ export function isOneIn(many: number, nth: number): boolean {
   return (Math.imul(nth, 0x9e37_79b1) >>> 8) % many === 0;
 }
 
-function sendJson(response: ServerResponse, value: unknown, status = 200): void {
-  response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(value));
+async function deliver(response: ServerResponse, fault: Fault | undefined, answer: unknown): Promise<void> {
+  const json = JSON.stringify(answer);
+  const half = json.slice(0, json.length / 2);
+  response.setHeader('Content-Type', 'application/json');
+  if (fault === undefined) response.end(json);
+  else if (fault === 'hang') return;
+  else if (fault === 'reset') response.socket?.resetAndDestroy();
+  else if (fault === 'truncate') response.end(half);
+  else if (fault === 'stall' || fault === 'cut') {
+    response.writeHead(200, { 'Content-Length': Buffer.byteLength(json) });
+    response.write(half, () => {
+      if (fault === 'cut') response.socket?.destroy();
+    });
+  } else if ('delayMs' in fault) {
+    await delay(fault.delayMs, undefined, { ref: false });
+    response.end(json);
+  } else if ('change' in fault) response.end(JSON.stringify(fault.change(answer)));
+  else response.writeHead(fault.status, fault.headers).end(fault.body ?? '');
 }
 
 function sendError(response: ServerResponse, error: unknown, id: unknown, { rate }: EndpointTraits): void {
   if (!(error instanceof RpcError)) throw error;
-  const { message, status = 200, isPlainText, isReset } = error.wording;
-  if (isReset) {
-    response.socket?.resetAndDestroy();
-    return;
-  }
+  const { message, status = 200, isPlainText, isReset } = error.reply;
+  if (isReset) return void response.socket?.resetAndDestroy();
   if (rate?.retryAfterSeconds !== undefined && status === 429)
     response.setHeader('Retry-After', String(rate.retryAfterSeconds));
-  if (isPlainText) response.writeHead(status, { 'Content-Type': 'text/plain' }).end(message);
-  else sendJson(response, { jsonrpc: '2.0', id: id ?? null, error: errorOf(error) }, status);
+  const body = isPlainText
+    ? message
+    : JSON.stringify({ jsonrpc: '2.0', id: id ?? null, error: errorOf(error) });
+  response.writeHead(status, { 'Content-Type': isPlainText ? 'text/plain' : 'application/json' }).end(body);
 }
 
 /** The JSON-RPC error of a rejected call. Throws what is none. */
-export function errorOf(error: unknown): {
-  readonly code?: number;
-  readonly message: string;
-  readonly data?: unknown;
-} {
+function errorOf(error: unknown): NonNullable<JsonRpcAnswer['error']> {
   if (!(error instanceof RpcError)) throw error;
-  const { code, message } = error.wording;
+  const { code, message } = error.reply;
   return {
     ...(code !== undefined && { code }),
     message,

@@ -6,7 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { hasTestsOf, slowBecause, testFiles } from './tiers.ts';
+import { hasTestsOf, tagOf, testFiles, tiers } from './tiers.ts';
 
 const repository = path.join(import.meta.dirname, '..');
 const vitest = (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
@@ -22,7 +22,7 @@ async function listedFiles(...flags: readonly string[]): Promise<readonly string
 }
 
 const everyFile = [...testFiles()].sort();
-const isSlow = (file: string) => slowBecause(file) !== undefined;
+const isSlow = (file: string) => tagOf(file) !== undefined;
 
 describe('a test file', () => {
   test('runs exactly once in the tier of all tests', { tags: 'slow' }, async () => {
@@ -33,14 +33,21 @@ describe('a test file', () => {
     expect(await listedFiles('--mode', 'quick')).toEqual(everyFile.filter((file) => !isSlow(file)));
   });
 
-  test('runs in the slow tier where it has a slow test', { tags: 'slow' }, async () => {
-    expect(await listedFiles('--mode', 'slow')).toEqual(everyFile.filter((file) => hasTestsOf(file, 'slow')));
-    for (const file of everyFile)
-      expect(hasTestsOf(file, 'quick') || hasTestsOf(file, 'slow'), file).toBe(true);
-  });
+  test.each(['slow', 'release'] as const)(
+    'runs in the %s tier where it has such a test',
+    { tags: 'slow' },
+    async (tier) => {
+      expect(await listedFiles('--mode', tier)).toEqual(everyFile.filter((file) => hasTestsOf(file, tier)));
+      for (const file of everyFile)
+        expect(
+          Object.keys(tiers).some((any) => hasTestsOf(file, any as typeof tier)),
+          file,
+        ).toBe(true);
+    },
+  );
 
   test('that is slow says why', () => {
-    for (const file of everyFile.filter(isSlow)) expect(slowBecause(file), file).toMatch(/\w{3}/);
+    for (const file of everyFile.filter(isSlow)) expect(tagOf(file)?.because, file).toMatch(/\w{3}/);
   });
 });
 
@@ -89,7 +96,7 @@ test('a test that is tagged slow does not run in the quick tier', { tags: 'slow'
 });
 
 test('unit tests start no PostgreSQL, and tests of the store start one', {
-  tags: 'slow',
+  tags: 'release',
   timeout: 300_000,
 }, async () => {
   const temporary = await mkdtemp(path.join(os.tmpdir(), 'lanescan-tiers-'));

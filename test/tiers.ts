@@ -1,12 +1,18 @@
 /**
- * The two tiers of tests. `npm test` runs the quick tests, `npm run test:all` all of them, `vitest run --mode slow` the
- * rest.
+ * The three tiers of tests:
  *
- * A test is quick unless it is tagged slow. One test, or a group of tests:
+ * - quick: `npm test`, before each commit.
+ * - slow: `npm run test:slow`, in CI for each push together with the quick ones.
+ * - release: `npm run test:release`, before a release. These tests take minutes and show a rare case of what a slow test
+ *   shows already: every step of an upgrade interrupted, an endpoint given up after real minutes, a retired version.
+ *
+ * `npm run test:all` runs all three, and so does `npx vitest run <file>`.
+ *
+ * A test is quick unless it is tagged slow or release. One test, or a group of tests:
  *
  *     test('a million rows are exported', { tags: 'slow' }, async () => …
  *
- * A whole file, in its first line and with the reason:
+ * A whole file, in its first line and with the reason; its tests may still be tagged release:
  *
  *     // @module-tag slow: kills a process forty times
  */
@@ -24,17 +30,34 @@ export function testFiles(folder = 'test'): readonly string[] {
   });
 }
 
-/** Why a whole file is slow; undefined where it is not. */
-export function slowBecause(file: string): string | undefined {
+/** The tier of a whole file, and why; undefined where single tests decide. */
+export function tagOf(file: string): { readonly tag: string; readonly because: string } | undefined {
   const [firstLine = ''] = readFileSync(path.join(repository, file), 'utf8').split('\n', 1);
-  return /^\/\/ @module-tag slow\b:?(.*)/.exec(firstLine)?.[1]?.trim();
+  const [, tag, because = ''] = /^\/\/ @module-tag (slow|release)\b:?(.*)/.exec(firstLine) ?? [];
+  return tag === undefined ? undefined : { tag, because: because.trim() };
 }
 
-export type Tier = 'quick' | 'slow' | 'all';
+/** Each tier with the tags of its tests. */
+export const tiers = {
+  quick: 'not slow and not release',
+  slow: 'slow and not release',
+  release: 'release',
+} as const;
+
+export type Tier = keyof typeof tiers;
+
+export function isTier(text: string): text is Tier {
+  return Object.hasOwn(tiers, text);
+}
+
+export function tierOf(tags: readonly string[]): Tier {
+  return tags.includes('release') ? 'release' : tags.includes('slow') ? 'slow' : 'quick';
+}
 
 /** Whether a file has any test of this tier. */
 export function hasTestsOf(file: string, tier: Tier): boolean {
-  if (tier === 'quick') return slowBecause(file) === undefined;
-  const hasSlowTest = () => readFileSync(path.join(repository, file), 'utf8').includes("tags: 'slow'");
-  return tier === 'all' || slowBecause(file) !== undefined || hasSlowTest();
+  const tag = tagOf(file)?.tag;
+  if (tier === 'quick') return tag === undefined;
+  const hasTest = readFileSync(path.join(repository, file), 'utf8').includes(`tags: '${tier}'`);
+  return tag === tier || (hasTest && tag !== 'release');
 }

@@ -234,8 +234,8 @@ describe('pieces of history', { tags: 'slow' }, () => {
   });
 
   test('are few where the rate is low', async () => {
-    const { most } = await backfillBehindBarriers(4, 1, { requestsPerSecond: 16 });
-    expect(most).toBeLessThanOrEqual(16);
+    const { most } = await backfillBehindBarriers(4, 1, { requestsPerSecond: 40 });
+    expect(most).toBeLessThanOrEqual(40);
   });
 
   test('are as long as each endpoint accepts', async () => {

@@ -16,9 +16,9 @@ import {
   start,
 } from '../cli/program.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
+import { rpcError } from '../json-rpc-server.ts';
 import { type ConfigurationOptions, writeConfiguration } from '../lab/config.ts';
 import { type Lab, type SentMessage, startLab } from '../lab/lab.ts';
-import { Refused } from './faulty-node.ts';
 import { allRecords, FINALITY } from './indexing.ts';
 import { honest, isHistoryCall, type NodeProxy, rangeOf, startNodeProxy } from './node-proxy.ts';
 
@@ -189,7 +189,7 @@ describe('--once', () => {
       const range = rangeOf(call);
       const isInRange = range && range.from <= blockNumber && blockNumber <= range.to;
       if (isInRange || call.method === 'eth_getBlockReceipts')
-        throw new Refused(-32000, 'leveldb: corruption on data-block');
+        throw rpcError(-32000, 'leveldb: corruption on data-block');
       return truth;
     };
     const { code, stdout, stderr } = await index(database, ['--once'], throughProxy());

@@ -9,10 +9,11 @@ import type { NetworkProgress } from '../../src/store/query/network-progress.ts'
 import type { Store } from '../../src/store/store.ts';
 import { serveStore } from '../api/running-server.ts';
 import { openTestStore } from '../database.ts';
+import { type JsonRpcCall, rpcError } from '../json-rpc-server.ts';
 import { deployImpostor } from '../lab/impostor.ts';
 import { type Lab, type Lane, type RawLog, type SentMessage, startLab } from '../lab/lab.ts';
 import { ccipContract } from '../lab/solidity.ts';
-import { type Asked, briefly, Refused } from './faulty-node.ts';
+import { briefly } from './faulty-node.ts';
 import {
   FINALITY,
   type FollowingIndexer,
@@ -111,7 +112,7 @@ async function sendFinal(): Promise<SentMessage> {
 
 /** Whether the call asks for logs or receipts of this block, alone or among others. */
 function concerns(
-  call: Asked,
+  call: JsonRpcCall,
   { blockNumber, blockHash }: { blockNumber: number; blockHash: string },
 ): boolean {
   const range = rangeOf(call);
@@ -123,7 +124,7 @@ function concerns(
 /** Whoever asks for the logs of this block gets an error. */
 function spoil(block: { blockNumber: number; blockHash: string }): void {
   proxy.interfere = (call, truth) => {
-    if (concerns(call, block)) throw new Refused(-32000, 'leveldb: corruption on data-block');
+    if (concerns(call, block)) throw rpcError(-32000, 'leveldb: corruption on data-block');
     return truth;
   };
 }
@@ -188,7 +189,7 @@ describe('a block of history that cannot be read', () => {
     await lab.a.mine(length);
     proxy.interfere = (call, truth) => {
       if ((rangeOf(call)?.from ?? Infinity) <= message.blockNumber)
-        throw new Refused(-32000, 'header not found');
+        throw rpcError(-32000, 'header not found');
       return truth;
     };
     following(store, { start: null, maxRange: length });
@@ -240,7 +241,7 @@ describe('a new block that cannot be read', () => {
     const blockNumber = (await lab.a.blockNumber()) + 1;
     let blockHash = '';
     proxy.interfere = (call, truth) => {
-      if (concerns(call, { blockNumber, blockHash })) throw new Refused(-32000, 'header for hash not found');
+      if (concerns(call, { blockNumber, blockHash })) throw rpcError(-32000, 'header for hash not found');
       return truth;
     };
     const bad = await lane.sendOne();
@@ -307,72 +308,13 @@ async function hangUps(count: number): Promise<void> {
 const untilProblem = (store: Store) =>
   eventually(async () => expect((await progressOf(store))?.problem).toContain(proxy.url.host));
 
-describe('a node that refuses long ranges', () => {
-  const LONGEST = 4;
-  const MOST_LOGS = 8;
-  let message: SentMessage;
-
-  beforeAll(async () => {
-    for (let count = 0; count < 4; count++) await lane.send({ count: 5 });
-    message = await lane.sendOne();
-    await lab.a.mine(60);
-  });
-
-  /** How many of the requests for logs were refused, and how many were not. */
-  async function readRefusing(isRefused: (call: Asked, truth: unknown) => Refused | undefined) {
-    const store = await emptyStore();
-    let refused = 0;
-    let taken = 0;
-    proxy.interfere = (call, truth) => {
-      if (!rangeOf(call)) return truth;
-      const refusal = isRefused(call, truth);
-      if (!refusal) taken++;
-      else {
-        refused++;
-        throw refusal;
-      }
-      return truth;
-    };
-    await once(store);
-    expect(await recordOf(store, message)).toBeDefined();
-    expect(await progressOf(store)).toMatchObject({ failedRanges: 0, owedBlocks: 0 });
-    expect(refused).toBeGreaterThan(0);
-    return { refused, taken };
-  }
-
-  test.each([
-    ['and says how long they may be', `eth_getLogs is limited to a ${LONGEST} block range`],
-    ['and does not say how long they may be', 'block range too large'],
-  ])('%s gets ranges that it takes, and few others', async (_, words) => {
-    const { refused, taken } = await readRefusing((call) => {
-      const { from, to } = rangeOf(call) ?? { from: 0, to: 0 };
-      return to - from + 1 > LONGEST ? new Refused(-32602, words) : undefined;
-    });
-    // Half as long as they might be, at worst; once for the routers and once for everybody.
-    const blocks = await lab.a.blockNumber();
-    expect(taken).toBeLessThanOrEqual(2 * Math.ceil(blocks / (LONGEST / 2)) + 10);
-    // What it takes to find out, and a try for more now and then.
-    expect(refused).toBeLessThanOrEqual(10 + taken / 8);
-  });
-
-  test('by the number of logs gets ranges with fewer', async () => {
-    const { refused, taken } = await readRefusing((_, truth) =>
-      (truth as readonly unknown[]).length > MOST_LOGS
-        ? new Refused(-32005, `query returned more than ${MOST_LOGS} results`)
-        : undefined,
-    );
-    expect(refused).toBeLessThan(taken);
-  });
-});
-
 describe('a node that is behind what was read', () => {
   /** Knows nothing above a block. */
   function stopAt(stale: NodeProxy, last: number): void {
     stale.interfere = (call, truth) => {
       const [first] = call.params;
       const range = rangeOf(call);
-      if (range && range.to > last)
-        throw new Refused(-32000, 'block range extends beyond current head block');
+      if (range && range.to > last) throw rpcError(-32000, 'block range extends beyond current head block');
       if (call.method !== 'eth_getBlockByNumber') return truth;
       if (first === 'latest') return lab.a.rpc('eth_getBlockByNumber', [numberToHex(last), false]);
       return Number(first) > last ? null : truth;
@@ -714,7 +656,7 @@ describe('a long stretch of history that cannot be read', () => {
   function prune(last: number): void {
     proxy.interfere = (call, truth) => {
       if ((rangeOf(call)?.from ?? Infinity) <= last) {
-        throw new Refused(-32000, 'history has been pruned for this block');
+        throw rpcError(-32000, 'history has been pruned for this block');
       }
       return truth;
     };
@@ -791,7 +733,7 @@ describe('a long stretch of history that cannot be read', () => {
     await store.index.release(selector, 'somebody');
     proxy.interfere = (call, truth) => {
       const { from, to } = rangeOf(call) ?? { from: 0, to: 0 };
-      if (to - from >= 10) throw new Refused(-32602, 'eth_getLogs is limited to a 10 block range');
+      if (to - from >= 10) throw rpcError(-32602, 'eth_getLogs is limited to a 10 block range');
       return truth;
     };
     following(store, { start: { block: (await lab.a.blockNumber()) + 1_000 }, maxRange: 10 });

@@ -1,9 +1,8 @@
 /** Endpoints of one network that contradict each other, or their own past: what is believed, and what is never erased. */
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
-import { type IndexerTiming, startIndexer } from '../../src/ingest/engine/indexer.ts';
+import type { IndexerTiming } from '../../src/ingest/engine/indexer.ts';
 import type { EvmSource } from '../../src/ingest/evm/settings.ts';
-import { connectNetwork } from '../../src/ingest/families.ts';
 import type { Store } from '../../src/store/store.ts';
 import { until } from '../api/live/live-server.ts';
 import { openTestStore } from '../database.ts';
@@ -17,7 +16,7 @@ import {
   indexWorld,
   sourceOf,
 } from '../virtual-chain/indexed-world.ts';
-import { allRecords, hurriedTiming } from './indexing.ts';
+import { allRecords, runIndexer } from './indexing.ts';
 
 const MESSAGES = 40;
 /** Below it are four messages of each direction. */
@@ -75,21 +74,7 @@ async function sentFromA({ world, store }: Stage): Promise<number> {
 
 /** Runs an indexer until the test stops it. */
 function follow({ store }: Stage, sources: readonly EvmSource[], timing: Partial<IndexerTiming> = {}) {
-  const stopping = new AbortController();
-  const notices: string[] = [];
-  const indexer = startIndexer({
-    sources,
-    connect: connectNetwork,
-    store,
-    signal: stopping.signal,
-    userAgent: 'lanescan-test',
-    notice: (line) => notices.push(line),
-    timing: { ...hurriedTiming, ...patient, ...timing },
-  });
-  const stop = async () => {
-    stopping.abort();
-    await indexer.ended;
-  };
+  const { indexer, notices, stop } = runIndexer(store, sources, { timing: { ...patient, ...timing } });
   onTestFinished(stop);
   return { notices, stop, statusOfA: () => indexer.statuses()[0]?.worker };
 }

@@ -4,6 +4,7 @@ import { getCcvsForMessage } from '../../src/ingest/evm/contracts/abi.ts';
 import type { Hex } from '../../src/ingest/evm/rpc/chain.ts';
 import type { Store } from '../../src/store/store.ts';
 import { openTestStore } from '../database.ts';
+import { rpcError } from '../json-rpc-server.ts';
 import {
   type Lab,
   type LabNetwork,
@@ -14,7 +15,6 @@ import {
   versions,
 } from '../lab/lab.ts';
 import { labContract } from '../lab/solidity.ts';
-import { Refused } from './faulty-node.ts';
 import {
   allRecords,
   FINALITY,
@@ -309,9 +309,8 @@ describe('a reorganisation', () => {
     await indexOnce(store, lab);
     expect(await recordOf(store, gone)).toMatchObject({ status: 'SOURCE_FINALIZED' });
     await fork.abandon({ blocks: 3 * FINALITY });
-    const notices: string[] = [];
     const sources = lab.networks.map((network) => labSource(network, twoEndpointsOf(network)));
-    await indexOnce(store, lab, { sources, notice: (line) => notices.push(line) });
+    const notices = await indexOnce(store, lab, { sources });
     expect(await recordOf(store, gone)).toBeUndefined();
     expect(await recordOf(store, kept)).toMatchObject({ status: 'SOURCE_FINALIZED' });
     expect(notices.join('\n')).toContain('had called final');
@@ -348,7 +347,7 @@ describe('an off-ramp that refuses to say which verifiers a message needs', { ta
       const [asked] = call.params as readonly [{ readonly data?: string }?];
       if (call.method !== 'eth_call' || !asked?.data?.startsWith(getCcvsForMessage.selector)) return truth;
       refusals++;
-      throw new Refused(3, 'execution reverted');
+      throw rpcError(3, 'execution reverted');
     };
     following(store, {
       sources: [labSource(lab.a), labSource(lab.b, { rpc: [proxy.url] })],

@@ -11,24 +11,35 @@ import type { Lab, LabNetwork } from '../lab/lab.ts';
 /** Blocks that the tests' networks may still abandon. */
 export const FINALITY = 5;
 
-/** A network of the lab as the configuration would declare it. */
-export function labSource(network: LabNetwork, overrides: Partial<EvmSource> = {}): EvmSource {
-  const known = findNetwork(network.name);
-  if (!known) throw new Error(`${network.name} is not in the table of networks`);
+/** Settings of a network that is not throttled, as the configuration would declare it. */
+export function evmSource(
+  given: Pick<EvmSource, 'network' | 'rpc' | 'routers'> & Partial<EvmSource>,
+): EvmSource {
   return {
-    network: known,
-    rpc: [new URL(network.url)],
-    routers: Object.values(network.routers).map((router) => router.toLowerCase() as Hex),
     start: null,
-    finality: FINALITY,
+    finality: 'finalized',
     requestsPerSecond: 10_000,
     batchSize: 50,
     maxRange: 10_000,
     pollEvery: 20,
-    verify: 'all',
+    verify: 'head',
     verifierResults: null,
-    ...overrides,
+    ...given,
   };
+}
+
+/** A network of the lab. */
+export function labSource(network: LabNetwork, overrides: Partial<EvmSource> = {}): EvmSource {
+  const known = findNetwork(network.name);
+  if (!known) throw new Error(`${network.name} is not in the table of networks`);
+  return evmSource({
+    network: known,
+    rpc: [new URL(network.url)],
+    routers: Object.values(network.routers).map((router) => router.toLowerCase() as Hex),
+    finality: FINALITY,
+    verify: 'all',
+    ...overrides,
+  });
 }
 
 export const hurriedTiming: Partial<IndexerTiming> = {
@@ -42,46 +53,36 @@ export const hurriedTiming: Partial<IndexerTiming> = {
   tasksEveryMs: 0,
 };
 
-export interface IndexOptions {
-  readonly sources?: readonly EvmSource[];
-  readonly signal?: AbortSignal;
-  readonly notice?: (line: string) => void;
-  readonly timing?: Partial<IndexerTiming>;
-}
-
-/** Reads everything there is up to the heads of the chains, then ends. */
-export async function indexOnce(store: Store, lab: Lab, options: IndexOptions = {}): Promise<void> {
-  const { ended } = startIndexer({
-    sources: options.sources ?? lab.networks.map((network) => labSource(network)),
-    connect: connectNetwork,
-    store,
-    signal: options.signal ?? new AbortController().signal,
-    userAgent: 'lanescan-test',
-    notice: options.notice ?? (() => undefined),
-    once: true,
-    timing: { ...hurriedTiming, ...options.timing },
-  });
-  await ended;
-}
-
 export interface FollowingIndexer {
   readonly indexer: Indexer;
   readonly notices: readonly string[];
   stop(): Promise<void>;
 }
 
-/** Follows the chains until it is stopped. */
-export function follow(store: Store, lab: Lab, options: IndexOptions = {}): FollowingIndexer {
+export interface RunOptions {
+  readonly timing?: Partial<IndexerTiming> | undefined;
+  /** Ends when everything up to the heads of the chains is read. */
+  readonly once?: boolean;
+  /** Gets the log lines. */
+  readonly notices?: string[];
+}
+
+/** The real engine, until it is stopped. */
+export function runIndexer(
+  store: Store,
+  sources: readonly EvmSource[],
+  { timing, once = false, notices = [] }: RunOptions = {},
+): FollowingIndexer {
   const stopping = new AbortController();
-  const notices: string[] = [];
   const indexer = startIndexer({
-    sources: options.sources ?? lab.networks.map((network) => labSource(network)),
+    sources,
     connect: connectNetwork,
     store,
     signal: stopping.signal,
     userAgent: 'lanescan-test',
     notice: (line) => notices.push(line),
-    timing: { ...hurriedTiming, ...options.timing },
+    once,
+    timing: { ...hurriedTiming, ...timing },
   });
   return {
     indexer,
@@ -91,6 +92,32 @@ export function follow(store: Store, lab: Lab, options: IndexOptions = {}): Foll
       await indexer.ended;
     },
   };
+}
+
+export interface IndexOptions {
+  readonly sources?: readonly EvmSource[];
+  readonly signal?: AbortSignal;
+  readonly timing?: Partial<IndexerTiming>;
+}
+
+const labSources = (lab: Lab) => lab.networks.map((network) => labSource(network));
+
+/** Reads everything there is up to the heads of the chains, then ends with the log lines. */
+export async function indexOnce(
+  store: Store,
+  lab: Lab,
+  options: IndexOptions = {},
+): Promise<readonly string[]> {
+  const { sources = labSources(lab), signal, timing } = options;
+  const { indexer, notices, stop } = runIndexer(store, sources, { once: true, timing });
+  signal?.addEventListener('abort', () => void stop());
+  await indexer.ended;
+  return notices;
+}
+
+/** Follows the chains until it is stopped. */
+export function follow(store: Store, lab: Lab, options: IndexOptions = {}): FollowingIndexer {
+  return runIndexer(store, options.sources ?? labSources(lab), { timing: options.timing });
 }
 
 export async function recordOf(

@@ -1,4 +1,4 @@
-// @module-tag slow: tests the lab itself, on chain nodes
+// @module-tag release: tests the lab itself, which every test that uses it does in part
 /** The lab itself: what it does on its chains is what the official client sees there. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -6,10 +6,11 @@ import type { IndexerTiming } from '../../src/ingest/engine/indexer.ts';
 import { type RunningServer, serveStore } from '../api/running-server.ts';
 import { openTestStore } from '../database.ts';
 import { hashOf } from '../fixtures.ts';
+import { rpcError } from '../json-rpc-server.ts';
 import { deployImpostor } from '../lab/impostor.ts';
 import { type Lab, type Lane, startLab } from '../lab/lab.ts';
 import { ccipContract } from '../lab/solidity.ts';
-import { briefly, Refused } from './faulty-node.ts';
+import { briefly } from './faulty-node.ts';
 import { FINALITY, type FollowingIndexer, follow, hurriedTiming, labSource } from './indexing.ts';
 import { honest, isHistoryCall, type NodeProxy, rangeOf, startNodeProxy } from './node-proxy.ts';
 
@@ -192,7 +193,7 @@ test('what could not be read, was not understood, and came from strangers', asyn
     const range = rangeOf(call);
     const isInRange = range && range.from <= bad.blockNumber && bad.blockNumber <= range.to;
     if (isInRange || call.method === 'eth_getBlockReceipts')
-      throw new Refused(-32000, 'leveldb: corruption on data-block');
+      throw rpcError(-32000, 'leveldb: corruption on data-block');
     return truth;
   };
   startIndexing();

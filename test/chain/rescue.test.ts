@@ -8,6 +8,7 @@ import type { Message } from '../../src/domain/message.ts';
 import { expectError, type RunningServer, serveStore, startServer } from '../api/running-server.ts';
 import { lanescan } from '../cli/program.ts';
 import { freshFolder } from '../fresh-folder.ts';
+import { rpcError } from '../json-rpc-server.ts';
 import { writeConfiguration } from '../lab/config.ts';
 import {
   type Lab,
@@ -19,7 +20,6 @@ import {
 } from '../lab/lab.ts';
 import { CCIPAPIClient } from '../lab/sdk.ts';
 import { silent } from '../lab/sdk-chain.ts';
-import { Refused } from './faulty-node.ts';
 import { indexOnce, labSource } from './indexing.ts';
 import { honest, type NodeProxy, startNodeProxy } from './node-proxy.ts';
 
@@ -504,7 +504,7 @@ describe('without an estimate that can be used, the transaction has gas that suf
       'the endpoint refuses to estimate',
       () => {
         estimate(() => {
-          throw new Refused(-32_000, 'gas required exceeds allowance');
+          throw rpcError(-32_000, 'gas required exceeds allowance');
         });
         return serve({ destinations: destinations() });
       },

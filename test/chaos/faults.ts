@@ -1,5 +1,5 @@
 /**
- * What goes wrong at an endpoint, by a seed.
+ * Faults of an endpoint, chosen by a seed.
  *
  * Nobody could index chains if all endpoints were wrong in the same way for ever. So this is taken for granted, here as
  * in the indexer: at most one endpoint of a network has holes in its logs (`omits`), and its receipts are whole; what
@@ -7,22 +7,16 @@
  * one endpoint of each network is right.
  */
 import type { Randomness } from '../../src/ingest/demo/randomness.ts';
-import {
-  type Delivery,
-  type LogFilter,
-  type Misbehaviour,
-  matchingLogs,
-  type RpcAnswer,
-  type RpcCall,
-} from '../chain/replay-node.ts';
-import type { ChainView, ReplayBlock, ReplayNetwork } from '../chain/replay-recording.ts';
+import type { Fault, Interference, JsonRpcAnswer, JsonRpcCall } from '../json-rpc-server.ts';
+import type { Filter } from '../virtual-chain/log-limits.ts';
+import { type ChainView, matchingLogs, type RecordedBlock, type RecordedChain } from './recorded-chain.ts';
 
 /** How an endpoint is until all comes right. Shares are of HTTP requests. */
 export interface Temper {
   /** Share of those that fail. */
   readonly fails: number;
   /** Share of those in which one call is answered with an error. */
-  readonly refuses: number;
+  readonly rejects: number;
   /** Share of those in which one call is answered wrongly, in a way that the answer or another one gives away. */
   readonly errs: number;
   /** Share of those for logs in which logs are missing. */
@@ -31,7 +25,7 @@ export interface Temper {
   readonly maxRange: number;
   /** How many logs it returns at once. */
   readonly maxLogs: number;
-  /** Says nothing of logs in a block that it does not know, instead of saying so. */
+  /** Answers ranges beyond its head with what it has, instead of an error. */
   readonly isForgetful: boolean;
   readonly hasReceipts: boolean;
   /** How many calls it takes in one request. */
@@ -44,7 +38,7 @@ export function chooseTemper(randomness: Randomness, { mayOmit }: { readonly may
   const omits = mayOmit ? some(0.7, 0.3) : 0;
   return {
     fails: some(0.7, 0.12),
-    refuses: some(0.6, 0.08),
+    rejects: some(0.6, 0.08),
     errs: some(0.6, 0.08),
     omits,
     maxRange: randomness.pick([10, 50, 100, 10_000, 10_000, 10_000]),
@@ -58,31 +52,35 @@ export function chooseTemper(randomness: Randomness, { mayOmit }: { readonly may
 
 const WRONG_CHAIN_ID = 424242;
 
-export function createMisbehaviour(
+/** What goes wrong with one HTTP request at an endpoint that shows this view of the chain. */
+export type ChooseInterference = (calls: readonly JsonRpcCall[], view: ChainView) => Interference;
+
+export function createInterference(
   temper: Temper,
-  network: ReplayNetwork,
+  network: RecordedChain,
   randomness: Randomness,
   /** While it says that it is a node of another network. */
   isElsewhere: () => boolean,
-): Misbehaviour {
-  return (calls) => {
+): ChooseInterference {
+  return (calls, view) => {
     if (calls.length > temper.maxBatch) {
       const message = `batch size is limited to ${temper.maxBatch}`;
       const body = JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32600, message } });
-      return { delivery: status(200, body) };
+      return { fault: status(200, body) };
     }
-    if (randomness.chance(temper.fails)) return { delivery: failedDelivery(randomness) };
-    const refusedCall = randomness.chance(temper.refuses) ? randomness.pick(calls) : undefined;
+    if (randomness.chance(temper.fails)) return { fault: chooseFault(randomness) };
+    const rejectedCall = randomness.chance(temper.rejects) ? randomness.pick(calls) : undefined;
     const wrongCall = randomness.chance(temper.errs) ? randomness.pick(calls) : undefined;
     const hasHoles = randomness.chance(temper.omits);
     return {
-      answer(call, truth, view) {
+      answer(call, truth) {
         const { method } = call;
+        if (truth.error) return truth;
         if (method === 'eth_chainId' && isElsewhere())
           return { ...truth, result: `0x${WRONG_CHAIN_ID.toString(16)}` };
-        if (call === refusedCall) return refused(truth, randomness.pick(refusals));
+        if (call === rejectedCall) return rejected(truth, randomness.pick(rejections));
         if (method === 'eth_getBlockReceipts' && !temper.hasReceipts)
-          return refused(truth, { code: -32601, message: 'the method eth_getBlockReceipts does not exist' });
+          return rejected(truth, { code: -32601, message: 'the method eth_getBlockReceipts does not exist' });
         const told = method === 'eth_getLogs' ? limited(call, truth, temper, view) : truth;
         if (told.error) return told;
         if (call === wrongCall) return wrong(call, told, network, view, randomness);
@@ -94,16 +92,16 @@ export function createMisbehaviour(
 
 // ---- Requests that fail
 
-function status(code: number, body: string, headers: Record<string, string> = {}): Delivery {
-  return { kind: 'status', status: code, body, headers };
+function status(code: number, body: string, headers: Record<string, string> = {}): Fault {
+  return { status: code, body, headers };
 }
 
-function failedDelivery(randomness: Randomness): Delivery {
-  return randomness.pickWeighted<() => Delivery>([
-    [() => ({ kind: 'hang' }), 1],
-    [() => ({ kind: 'slow', ms: randomness.integer(5, 150) }), 4],
-    [() => ({ kind: 'reset' }), 3],
-    [() => ({ kind: 'cut' }), 2],
+function chooseFault(randomness: Randomness): Fault {
+  return randomness.pickWeighted<() => Fault>([
+    [() => 'hang', 1],
+    [() => ({ delayMs: randomness.integer(5, 150) }), 4],
+    [() => 'reset', 3],
+    [() => 'cut', 2],
     [() => status(429, 'Too many requests'), 2],
     [() => status(429, '{"error":{"code":429,"message":"rate limited"}}', { 'Retry-After': '0' }), 1],
     [() => status(429, '', { 'Retry-After': '1' }), 0.3],
@@ -119,12 +117,12 @@ function failedDelivery(randomness: Randomness): Delivery {
   ])();
 }
 
-// ---- Calls that are refused
+// ---- Calls that are rejected
 
-type RpcError = NonNullable<RpcAnswer['error']>;
+type CallError = NonNullable<JsonRpcAnswer['error']>;
 
 /** In the words of several providers. */
-const refusals: readonly RpcError[] = [
+const rejections: readonly CallError[] = [
   { code: -32000, message: 'header not found' },
   { code: -32000, message: 'missing trie node 3f1c (path ) state 0x00 is not available' },
   { code: -32603, message: 'Internal error' },
@@ -137,29 +135,27 @@ const refusals: readonly RpcError[] = [
   { code: 19, message: 'Temporary internal error. Please retry, trace-id: 8a3c' },
 ];
 
-function refused({ id }: RpcAnswer, error: RpcError): RpcAnswer {
+function rejected({ id }: JsonRpcAnswer, error: CallError): JsonRpcAnswer {
   return { id, error };
 }
 
 /** What the endpoint makes of a request for logs that is too large for it, or goes beyond what it has. */
-function limited(call: RpcCall, truth: RpcAnswer, temper: Temper, view: ChainView): RpcAnswer {
-  const { fromBlock, toBlock, blockHash } = call.params[0] as LogFilter;
-  if (blockHash !== undefined) {
-    return truth.error && temper.isForgetful ? { id: truth.id, result: [] } : truth;
-  }
+function limited(call: JsonRpcCall, truth: JsonRpcAnswer, temper: Temper, view: ChainView): JsonRpcAnswer {
+  const { fromBlock, toBlock, blockHash } = call.params[0] as Filter;
+  if (blockHash !== undefined) return truth;
   const length = Number(toBlock) - Number(fromBlock) + 1;
   if (length > temper.maxRange) {
     const message = `eth_getLogs is limited to a ${temper.maxRange} blocks range`;
-    return refused(truth, { code: -32600, message });
+    return rejected(truth, { code: -32600, message });
   }
   if (length > 1 && (truth.result as unknown[]).length > temper.maxLogs) {
     const message = `query returned more than ${temper.maxLogs} results`;
-    return refused(truth, { code: -32005, message });
+    return rejected(truth, { code: -32005, message });
   }
   if (Number(toBlock) > view.head.number && !temper.isForgetful) {
     const message =
       'One of the blocks specified in filter (fromBlock, toBlock or blockHash) cannot be found.';
-    return refused(truth, { code: -32000, message });
+    return rejected(truth, { code: -32000, message });
   }
   return truth;
 }
@@ -167,26 +163,26 @@ function limited(call: RpcCall, truth: RpcAnswer, temper: Temper, view: ChainVie
 // ---- Answers that are wrong
 
 /** Some of the logs are missing: one, a few, or all. */
-function withHoles(truth: RpcAnswer, randomness: Randomness): RpcAnswer {
+function withHoles(truth: JsonRpcAnswer, randomness: Randomness): JsonRpcAnswer {
   const logs = truth.result as unknown[];
   const keeps = randomness.pick([0, 0.5, 0.9]);
   return { ...truth, result: logs.filter(() => randomness.chance(keeps)) };
 }
 
 function wrong(
-  call: RpcCall,
-  truth: RpcAnswer,
-  network: ReplayNetwork,
+  call: JsonRpcCall,
+  truth: JsonRpcAnswer,
+  network: RecordedChain,
   view: ChainView,
   randomness: Randomness,
-): RpcAnswer {
+): JsonRpcAnswer {
   if (randomness.chance(0.15)) return { ...truth, id: randomness.pick(['1', 0, null, 1e9]) };
   switch (call.method) {
     case 'eth_getBlockByNumber':
     case 'eth_getBlockByHash':
       return { ...truth, result: wrongBlock(truth.result, network, view, randomness) };
     case 'eth_getLogs':
-      return { ...truth, result: wrongLogs(call.params[0] as LogFilter, truth, network, view, randomness) };
+      return { ...truth, result: wrongLogs(call.params[0] as Filter, truth, network, view, randomness) };
     case 'eth_getTransactionByHash':
     case 'eth_getBlockReceipts':
       return { ...truth, result: randomness.pick([null, {}, [{}]]) };
@@ -200,13 +196,13 @@ function wrong(
 /** Another block than the one that was asked for: a neighbour, one of a branch, or none. */
 function wrongBlock(
   result: unknown,
-  network: ReplayNetwork,
+  network: RecordedChain,
   view: ChainView,
   randomness: Randomness,
 ): unknown {
   const number = Number((result as { number?: string } | null)?.number ?? 0);
   const others = [...network.branches.flatMap(({ blocks }) => blocks), network.chain[number]].filter(
-    (block): block is ReplayBlock => block?.number === number && block !== view.at(number),
+    (block): block is RecordedBlock => block?.number === number && block !== view.at(number),
   );
   return randomness.pick<() => unknown>([
     () => null,
@@ -221,9 +217,9 @@ function wrongBlock(
 }
 
 function wrongLogs(
-  filter: LogFilter,
-  truth: RpcAnswer,
-  network: ReplayNetwork,
+  filter: Filter,
+  truth: JsonRpcAnswer,
+  network: RecordedChain,
   view: ChainView,
   randomness: Randomness,
 ): unknown {
@@ -245,7 +241,7 @@ function wrongLogs(
   ])();
 }
 
-function isWithin({ number }: ReplayBlock, { fromBlock, toBlock }: LogFilter): boolean {
+function isWithin({ number }: RecordedBlock, { fromBlock, toBlock }: Filter): boolean {
   return number >= Number(fromBlock) && number <= Number(toBlock);
 }
 

@@ -9,10 +9,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, test, vi } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
 import { createDerivation, type Randomness } from '../../src/ingest/demo/randomness.ts';
-import { type IndexerTiming, startIndexer } from '../../src/ingest/engine/indexer.ts';
-import { connectNetwork } from '../../src/ingest/families.ts';
 import type { Store } from '../../src/store/store.ts';
-import { allRecords } from '../chain/indexing.ts';
+import { allRecords, runIndexer } from '../chain/indexing.ts';
 import { openTestStore } from '../database.ts';
 import { type CcipWorld, makeCcipWorld } from '../virtual-chain/ccip-chain.ts';
 import { type Provider, startProvider } from '../virtual-chain/endpoint.ts';
@@ -96,15 +94,10 @@ async function live(seed: string, kind: 'one liar' | 'two liars', store: Store):
   const endpoints = await Promise.all(Array.from({ length: ENDPOINTS }, () => startProvider(world.a)));
   const notices: string[] = [];
   const problems: string[] = [];
-  const start = (used: readonly number[]) =>
-    startFollowing(
-      store,
-      world,
-      used.map((index) => endpoints[index] as Provider),
-      b,
-      timing,
-      notices,
-    );
+  const start = (used: readonly number[]) => {
+    const chosen = used.map((index) => endpoints[index] as Provider);
+    return runIndexer(store, [sourceOf(world.a, chosen), sourceOf(world.b, [b])], { timing, notices });
+  };
   const check = createFinalityCheck(world, store);
   let indexer = start(all);
   try {
@@ -140,32 +133,6 @@ async function live(seed: string, kind: 'one liar' | 'two liars', store: Store):
     for (const provider of [b, ...endpoints]) await provider.close();
   }
   return { problems, notices };
-}
-
-function startFollowing(
-  store: Store,
-  world: CcipWorld,
-  used: readonly Provider[],
-  b: Provider,
-  timing: Partial<IndexerTiming>,
-  notices: string[],
-) {
-  const stopping = new AbortController();
-  const { ended } = startIndexer({
-    sources: [sourceOf(world.a, used), sourceOf(world.b, [b])],
-    connect: connectNetwork,
-    store,
-    signal: stopping.signal,
-    userAgent: 'lanescan-test',
-    notice: (line) => notices.push(line),
-    timing,
-  });
-  return {
-    async stop() {
-      stopping.abort();
-      await ended;
-    },
-  };
 }
 
 async function untilAsked(endpoints: readonly Provider[], requests: number): Promise<void> {

@@ -5,7 +5,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Hex } from 'viem';
 import { createDerivation, type Randomness } from '../../src/ingest/demo/randomness.ts';
-import { createRecorder, type Recorder, type ReplayNetwork } from '../chain/replay-recording.ts';
 import { deployImpostor } from '../lab/impostor.ts';
 import {
   type Lab,
@@ -20,8 +19,9 @@ import {
   type SentMessage,
   startLab,
 } from '../lab/lab.ts';
+import { createRecorder, type RecordedChain, type Recorder } from './recorded-chain.ts';
 
-export interface RecordedNetwork extends ReplayNetwork {
+export interface RecordedNetwork extends RecordedChain {
   readonly lab: LabNetwork;
   /** The height at which everything was deployed and traffic began. */
   readonly firstHead: number;

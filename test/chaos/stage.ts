@@ -7,14 +7,16 @@ import { createDerivation, type Derivation, type Randomness } from '../../src/in
 import type { EvmSource } from '../../src/ingest/evm/settings.ts';
 import { labSource } from '../chain/indexing.ts';
 import {
-  type Misbehaviour,
-  type Misfortune,
-  type ReplayNode,
-  startReplayNode,
-} from '../chain/replay-node.ts';
-import { type ChainView, viewOf } from '../chain/replay-recording.ts';
-import { chooseProfile, createProfileFaults, isLiar } from './endpoint-profiles.ts';
-import { chooseTemper, createMisbehaviour } from './faults.ts';
+  type Interference,
+  type JsonRpcCall,
+  type JsonRpcServer,
+  startJsonRpcServer,
+} from '../json-rpc-server.ts';
+import { createAnswerer } from '../virtual-chain/endpoint.ts';
+import { archiveNode, type EndpointProfile } from '../virtual-chain/endpoint-profile.ts';
+import { chooseProfile, isLiar } from './endpoint-profiles.ts';
+import { chooseTemper, createInterference } from './faults.ts';
+import { type ChainView, recordedSource, viewOf } from './recorded-chain.ts';
 import type { RecordedNetwork, Recording } from './scenario.ts';
 import { chooseTimeline } from './timeline.ts';
 
@@ -35,7 +37,7 @@ export function openCalmStage(recording: Recording): Promise<Stage> {
     recording.networks.map((network) => ({
       network,
       timeline: [viewOf(network.chain, network.chain.length - 1)],
-      endpoints: [{ lagAt: () => 0, misbehave: () => ({}) }],
+      endpoints: [{ profileAt: () => archiveNode, lagAt: () => 0, interfere: () => ({}) }],
     })),
     createDerivation('calm'),
   );
@@ -57,12 +59,12 @@ export function openChaoticStage(recording: Recording, seed: string): Promise<St
   );
 }
 
+/** Moments are counted by the views of the chain. */
 interface EndpointPlan {
-  /** The name of its profile. */
-  readonly profile?: string;
-  /** How many views it is behind the chain, when the chain is at its n-th. */
+  profileAt(moment: number): EndpointProfile;
+  /** How many views it is behind the chain. */
   lagAt(moment: number): number;
-  misbehave(moment: number, calls: Parameters<Misbehaviour>[0], view: () => ChainView): Misfortune;
+  interfere(moment: number, calls: readonly JsonRpcCall[], view: ChainView): Interference;
 }
 
 interface NetworkPlan {
@@ -70,9 +72,6 @@ interface NetworkPlan {
   readonly timeline: readonly ChainView[];
   readonly endpoints: readonly EndpointPlan[];
 }
-
-/** It does not answer any more. */
-const dead: Misfortune = { delivery: { kind: 'reset' } };
 
 function chooseEndpoints(
   network: RecordedNetwork,
@@ -83,8 +82,8 @@ function chooseEndpoints(
   const count = randomness.integer(1, 3);
   const liar = randomness.integer(0, count - 1);
   const survivor = randomness.integer(0, count - 1);
-  // Of its own derivation: seeds that once failed keep the rest of their world.
-  const character = derivation.randomness(`profiles ${network.chainId}`);
+  // A separate derivation, under its first name: seeds that once failed keep their worlds.
+  const character = derivation.randomness(`personalities ${network.chainId}`);
   const hasOddBlooms = character.chance(0.15);
   return Array.from({ length: count }, (_, index): EndpointPlan => {
     const chosen = chooseTemper(randomness, { mayOmit: index === liar });
@@ -106,38 +105,22 @@ function chooseEndpoints(
     const isBehind = chooseTimes(moments, randomness, randomness.chance(0.6) ? 0.3 : 0);
     const lag = randomness.pick([1, 2, 3, 8, 25]);
     let now = 0;
-    const misbehave = createMisbehaviour(
+    const interfere = createInterference(
       temper,
       network,
       derivation.randomness(`endpoint ${network.chainId} ${index}`),
       () => isElsewhere(now),
     );
-    let view: () => ChainView = () => viewOf(network.chain, network.chain.length - 1);
-    const personal = profile && createProfileFaults(profile, () => view());
     return {
-      ...(profile && { profile: profile.name }),
+      profileAt: (moment) => (profile && moment < Math.min(diesAt, moments) ? profile : archiveNode),
       lagAt: (moment) => (isBehind(moment) ? lag : 0),
-      misbehave: (moment, calls, currentView) => {
+      interfere: (moment, calls, view) => {
         now = moment;
-        view = currentView;
-        if (moment >= diesAt) return dead;
-        if (moment >= moments) return {};
-        const limits = personal?.(calls) ?? {};
-        return limits.delivery ? limits : combine(limits, misbehave(calls));
+        if (moment >= diesAt) return { fault: 'reset' };
+        return moment >= moments ? {} : interfere(calls, view);
       },
     };
   });
-}
-
-/** What the profile makes of the truth, and then chance of that. */
-function combine(first: Misfortune, second: Misfortune): Misfortune {
-  return {
-    ...second,
-    answer(call, truth, view) {
-      const limited = first.answer?.(call, truth, view) ?? truth;
-      return limited.error ? limited : (second.answer?.(call, limited, view) ?? limited);
-    },
-  };
 }
 
 /** Stretches of time that make up about this share of it. */
@@ -156,8 +139,8 @@ async function openStage(plans: readonly NetworkPlan[], derivation: Derivation):
   return {
     sources: networks.map(({ source }) => source),
     profiles: plans.flatMap(({ network, endpoints }) =>
-      endpoints.flatMap(({ profile }, index) =>
-        profile === undefined ? [] : [`chain ${network.chainId}, endpoint ${index}: ${profile}`],
+      endpoints.map(
+        ({ profileAt }, index) => `chain ${network.chainId}, endpoint ${index}: ${profileAt(0).name}`,
       ),
     ),
     get requests() {
@@ -184,45 +167,55 @@ const LONGEST_MOMENT = 400;
 
 async function openNetwork({ network, timeline, endpoints }: NetworkPlan): Promise<StagedNetwork> {
   let moment = 0;
-  let requests = 0;
   let looks = 0;
-  const nodes: readonly ReplayNode[] = await Promise.all(
-    endpoints.map(({ lagAt, misbehave }) => {
-      const view = () => {
+  const servers = await Promise.all(
+    endpoints.map(async ({ profileAt, lagAt, interfere }) => {
+      const currentView = () => {
         const place = Math.max(0, Math.min(moment, timeline.length - 1) - lagAt(moment));
         return timeline[place] ?? viewOf(network.chain, network.chain.length - 1);
       };
-      return startReplayNode({
-        network,
-        view,
-        misbehave: (calls) => {
-          requests++;
-          if (calls.some(({ params }) => params[0] === 'latest')) looks++;
-          return misbehave(moment, calls, view);
+      // Calls of one request are answered from one view, even if the chain goes on meanwhile.
+      const views = new WeakMap<JsonRpcCall, ChainView>();
+      const server: JsonRpcServer<EndpointProfile> = await startJsonRpcServer({
+        profile: profileAt(moment),
+        answererOf: (endpoint) => {
+          const answer = createAnswerer(endpoint);
+          return (call) => answer(call, recordedSource(network, views.get(call) ?? currentView()));
+        },
+        interfere: (calls) => {
+          const view = currentView();
+          for (const call of calls) views.set(call, view);
+          return interfere(moment, calls, view);
         },
       });
+      server.onCall = ({ params }) => {
+        if (params[0] === 'latest') looks++;
+      };
+      return { server, profileAt };
     }),
   );
   return {
     source: labSource(network.lab, {
-      rpc: nodes.map(({ url }) => new URL(url)),
+      rpc: servers.map(({ server }) => server.url),
       batchSize: 250,
       pollEvery: 5,
     }),
     get requests() {
-      return requests;
+      return servers.reduce((sum, { server }) => sum + server.requests, 0);
     },
     async play(randomness) {
       // One more than there are views: then whatever is behind or wrong has come right.
-      for (; moment < timeline.length; moment++) {
+      while (moment < timeline.length) {
         // The first look is at the head before it moves; what is asked after it is of another view, or of the same.
         const enough = looks + randomness.pick([1, 2, 2, 3, 4]);
         const until = Date.now() + LONGEST_MOMENT;
         while (looks < enough && Date.now() < until) await delay(1);
+        moment++;
+        for (const { server, profileAt } of servers) server.profile = profileAt(moment);
       }
     },
     async close() {
-      await Promise.all(nodes.map((node) => node.close()));
+      await Promise.all(servers.map(({ server }) => server.close()));
     },
   };
 }

@@ -1,14 +1,14 @@
 /** The course of a chain as a seed has it: its head climbs, leaves the final chain for a branch, and comes back. */
 import type { Randomness } from '../../src/ingest/demo/randomness.ts';
 import { FINALITY } from '../chain/indexing.ts';
-import { type ChainView, type ReplayNetwork, viewOf } from '../chain/replay-recording.ts';
+import { type ChainView, type RecordedChain, viewOf } from './recorded-chain.ts';
 
 /**
  * The views that the head of a chain has one after the other, the last being the whole chain. No view takes back more
  * blocks than `FINALITY` of the one before.
  */
 export function chooseTimeline(
-  { chain, branches }: ReplayNetwork,
+  { chain, branches }: RecordedChain,
   firstHead: number,
   randomness: Randomness,
 ): readonly ChainView[] {

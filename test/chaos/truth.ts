@@ -5,10 +5,10 @@
 import type { Hex } from 'viem';
 import type { Message } from '../../src/domain/message.ts';
 import { FINALITY } from '../chain/indexing.ts';
-import type { ReplayBlock } from '../chain/replay-recording.ts';
 import type { Contract, NetworkKey, RawLog, Version } from '../lab/lab.ts';
 import type { ContractEvent, RawReceipt } from '../lab/network.ts';
 import { EVMChain } from '../lab/sdk-chain.ts';
+import type { RecordedBlock } from './recorded-chain.ts';
 import type { RecordedNetwork, Recording } from './scenario.ts';
 
 /** The part of a record that tells which message it is, where it was sent and what became of it. */
@@ -48,7 +48,7 @@ export function toldPart(record: Message): ToldMessage {
 }
 
 interface Told {
-  readonly block: ReplayBlock;
+  readonly block: RecordedBlock;
   readonly event: ContractEvent;
 }
 
@@ -121,7 +121,7 @@ const isIn =
   ({ event }: Told): boolean =>
     Number(event.args.state) === state;
 
-function timeOf({ header }: ReplayBlock): string {
+function timeOf({ header }: RecordedBlock): string {
   return new Date(Number(header.timestamp) * 1000).toISOString();
 }
 

@@ -40,8 +40,12 @@ export interface LogTraits {
   readonly addressRequired?: RpcErrorReply;
   /** The method is rejected. */
   readonly rejected?: RpcErrorReply;
-  /** Logs further below the head than so many blocks are gone: an empty list, or an error. */
-  readonly kept?: { readonly blocks: number; readonly answer: 'empty' | RpcErrorReply };
+  /** Logs further below the head than so many blocks are gone: an empty list, or an error. Receipts are too, unless kept. */
+  readonly kept?: {
+    readonly blocks: number;
+    readonly answer: 'empty' | RpcErrorReply;
+    readonly keepsReceipts?: boolean;
+  };
   /** Filters with addresses over a range find nothing. */
   readonly isBlindToAddresses?: boolean;
   /** One in so many answers that have logs lacks the last of them. */

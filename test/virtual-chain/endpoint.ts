@@ -1,4 +1,7 @@
-/** A JSON-RPC endpoint on a real socket that serves a virtual chain the way a profile does. */
+/**
+ * How an endpoint profile serves a chain over JSON-RPC. The chain is a virtual one (`startProvider`) or a recorded one
+ * (`test/chaos/recorded-endpoint.ts`).
+ */
 import type { Hex } from '../../src/ingest/evm/rpc/chain.ts';
 import {
   isOneIn,
@@ -13,6 +16,27 @@ import { archiveNode, type EndpointProfile, type LogTraits } from './endpoint-pr
 import { checkFilter, checkRange, checkResults, type Filter, type Query, queryOf } from './log-limits.ts';
 import type { VirtualBlock, VirtualChain, VirtualLog, VirtualTransaction } from './virtual-chain.ts';
 
+/** JSON as a node answers it. */
+export type Json = Readonly<Record<string, unknown>>;
+
+/** A chain as its endpoints read it. What does not exist at its head is undefined. */
+export interface ChainSource {
+  readonly chainId: number;
+  readonly head: number;
+  /** How far the final block is below the head, whatever the profile says. */
+  readonly finalLag?: number | undefined;
+  block(number: number, isFull: boolean): Json | undefined;
+  blockByHash(hash: Hex, isFull: boolean): Json | undefined;
+  /** Each log with the time of its block. Both ends are included. */
+  logs(query: Query & { readonly from: number; readonly to: number }): readonly Json[];
+  logsOfBlock(hash: Hex, query: Query): readonly Json[] | undefined;
+  receipts(hash: Hex): readonly Json[] | undefined;
+  transaction(hash: Hex): Json | undefined;
+  /** In the state of that block. Throws an RpcError where the call reverts. */
+  call(to: Hex, data: Hex, block: number): unknown | Promise<unknown>;
+  hasCode(address: Hex, block: number): boolean;
+}
+
 export type Provider = JsonRpcServer<EndpointProfile> & {
   /** May be replaced at any time. */
   chain: VirtualChain;
@@ -23,10 +47,6 @@ export interface ProviderOptions {
   readonly port?: number;
 }
 
-const USUAL_FINALITY_BLOCKS = 8;
-const CODE: Hex = '0x6080';
-const FULL_BLOOM: Hex = `0x${'ff'.repeat(256)}`;
-
 export async function startProvider(
   chain: VirtualChain,
   { profile = archiveNode, port }: ProviderOptions = {},
@@ -35,7 +55,10 @@ export async function startProvider(
   const server = await startJsonRpcServer<EndpointProfile>({
     profile,
     port,
-    answererOf: (endpoint) => createAnswerer(served, endpoint),
+    answererOf: (endpoint) => {
+      const answer = createAnswerer(endpoint);
+      return (call) => answer(call, virtualSource(served.chain));
+    },
   });
   return Object.defineProperty(server, 'chain', {
     get: () => served.chain,
@@ -45,86 +68,121 @@ export async function startProvider(
   }) as Provider;
 }
 
-function createAnswerer(served: { readonly chain: VirtualChain }, provider: ServedEndpoint<EndpointProfile>) {
-  let rangesWithLogs = 0;
+const USUAL_FINALITY_BLOCKS = 8;
+const CODE: Hex = '0x6080';
+const FULL_BLOOM: Hex = `0x${'ff'.repeat(256)}`;
 
-  const headNumber = (): number => {
-    const { lag } = provider.profile;
-    const isBehind = lag !== undefined && isOneIn(lag.every ?? 1, provider.requests);
-    return Math.max(0, served.chain.head - (isBehind ? lag.blocks : 0));
-  };
+/** Answers calls as the endpoint's profile does. */
+export function createAnswerer(endpoint: ServedEndpoint<EndpointProfile>) {
+  let answersWithLogs = 0;
 
-  const numberOf = (tag: unknown): number => {
-    const head = headNumber();
-    if (tag === 'latest' || tag === 'pending' || tag === undefined) return head;
-    if (tag === 'earliest') return 0;
-    if (tag !== 'finalized' && tag !== 'safe') return Number(tag);
-    if (served.chain.finalLag !== undefined) return Math.max(0, head - served.chain.finalLag);
-    const { finalized = { lagBlocks: USUAL_FINALITY_BLOCKS } } = provider.profile;
-    if (finalized === 'genesis') return 0;
-    if (finalized === 'null') return -1;
-    if ('error' in finalized) throw new RpcError(finalized.error);
-    return Math.max(0, head - finalized.lagBlocks);
-  };
-
-  const visible = (block: VirtualBlock | undefined) =>
-    block && block.number <= headNumber() ? block : undefined;
-
-  /** The block whose state answers, or an error; -1: the state before the first block, where there is nothing. */
-  const stateBlock = (tag: unknown): number => {
-    const number = numberOf(tag);
-    const { state } = provider.profile;
-    if (!state || number >= headNumber() - state.keptBlocks) return number;
-    if (state.answer === 'current') return headNumber();
-    if (state.answer === 'empty') return -1;
-    throw new RpcError(state.answer, { count: number });
-  };
-
-  const answerTo = ({ method, params }: JsonRpcCall): unknown => {
-    const { profile } = provider;
+  return async ({ method, params }: JsonRpcCall, chain: ChainSource): Promise<unknown> => {
+    const { profile } = endpoint;
+    const { lag, logs: traits = {} } = profile;
     const [first, second] = params;
+    const isBehind = lag !== undefined && isOneIn(lag.every ?? 1, endpoint.requests);
+    const head = Math.max(0, chain.head - (isBehind ? lag.blocks : 0));
+
+    const numberOf = (tag: unknown): number => {
+      if (tag === 'latest' || tag === 'pending' || tag === undefined) return head;
+      if (tag === 'earliest') return 0;
+      if (tag !== 'finalized' && tag !== 'safe') return Number(tag);
+      if (chain.finalLag !== undefined) return Math.max(0, head - chain.finalLag);
+      const { finalized = { lagBlocks: USUAL_FINALITY_BLOCKS } } = profile;
+      if (finalized === 'genesis') return 0;
+      if (finalized === 'null') return -1;
+      if ('error' in finalized) throw new RpcError(finalized.error);
+      return Math.max(0, head - finalized.lagBlocks);
+    };
+    const visible = (found: Json | undefined): Json | undefined =>
+      Number(found?.number ?? found?.blockNumber) <= head ? found : undefined;
+    /** The block whose state answers, or an error; -1: the state before the first block, where there is nothing. */
+    const stateBlock = (tag: unknown): number => {
+      const number = numberOf(tag);
+      const { state } = profile;
+      if (!state || number >= head - state.keptBlocks) return number;
+      if (state.answer === 'current') return head;
+      if (state.answer === 'empty') return -1;
+      throw new RpcError(state.answer, { count: number });
+    };
+
+    const logsFor = (filter: Filter): readonly Json[] => {
+      const query = queryOf(filter);
+      checkFilter(query, traits);
+      if (filter.blockHash !== undefined) {
+        const block = visible(chain.blockByHash(filter.blockHash, false));
+        const found = block && chain.logsOfBlock(filter.blockHash, query);
+        if (!found) throw new RpcError({ code: -32000, message: 'unknown block' });
+        return answeredLogs(found, Number(block.number), Number(block.number));
+      }
+      const [from, to] = [numberOf(filter.fromBlock), numberOf(filter.toBlock)];
+      checkRange(query, { from, to }, traits);
+      if (traits.isBlindToAddresses && query.addresses) return [];
+      const highest = Math.min(to, head);
+      return answeredLogs(chain.logs({ from, to: highest, ...query }), from, highest);
+    };
+    /** What it makes of the logs that it should answer. */
+    const answeredLogs = (found: readonly Json[], from: number, to: number): readonly Json[] => {
+      const { kept, leavesOutEvery, truncatedAt } = traits;
+      const lowest = kept ? head - kept.blocks : 0;
+      if (kept && kept.answer !== 'empty' && from < lowest) throw new RpcError(kept.answer, { count: from });
+      let logs = found.filter(({ blockNumber }) => Number(blockNumber) >= lowest);
+      checkResults(logs.length, { from, to }, traits);
+      if (logs.length > 0 && leavesOutEvery !== undefined && isOneIn(leavesOutEvery, ++answersWithLogs))
+        logs = logs.slice(0, -1);
+      if (truncatedAt !== undefined) logs = logs.slice(0, truncatedAt);
+      return ordered(logs, traits).map((log) => shownLog(log, traits));
+    };
+    const receiptsFor = (block: Json): readonly Json[] => {
+      const { kept } = traits;
+      const number = Number(block.number);
+      if (kept && !kept.keepsReceipts && number < head - kept.blocks) {
+        if (kept.answer === 'empty') return [];
+        throw new RpcError(kept.answer, { count: number });
+      }
+      return (chain.receipts(block.hash as Hex) ?? []).map((receipt) => ({
+        ...receipt,
+        logs: (receipt.logs as readonly Json[]).map((log) => shownLog(log, traits)),
+      }));
+    };
+
     switch (method) {
       case 'eth_chainId':
-        return quantity(Number(served.chain.network.chainId));
+        return quantity(chain.chainId);
       case 'net_version':
-        return served.chain.network.chainId;
+        return String(chain.chainId);
       case 'eth_blockNumber':
-        return quantity(headNumber());
+        return quantity(head);
       case 'eth_getBlockByNumber': {
         const number = numberOf(first);
-        return blockJson(
-          number < 0 ? undefined : visible(served.chain.block(number)),
-          profile,
-          second === true,
-        );
+        return number < 0 ? null : shownBlock(visible(chain.block(number, second === true)), profile);
       }
       case 'eth_getBlockByHash':
-        return blockJson(visible(served.chain.blockByHash(first as Hex)), profile, second === true);
+        return shownBlock(visible(chain.blockByHash(first as Hex, second === true)), profile);
       case 'eth_getLogs':
         return logsFor((first ?? {}) as Filter);
       case 'eth_getBlockReceipts': {
         if (profile.receipts) throw new RpcError(profile.receipts);
         const isHash = typeof first === 'string' && first.length === 66;
         const block = visible(
-          isHash ? served.chain.blockByHash(first as Hex) : served.chain.block(numberOf(first)),
+          isHash ? chain.blockByHash(first as Hex, false) : chain.block(numberOf(first), false),
         );
-        return block ? receiptsFor(block) : null;
+        return block && receiptsFor(block);
       }
-      case 'eth_getTransactionByHash': {
-        const transaction = served.chain.transaction(first as Hex);
-        return transaction && transaction.blockNumber <= headNumber() ? transactionJson(transaction) : null;
-      }
+      case 'eth_getTransactionByHash':
+        return visible(chain.transaction(first as Hex));
       case 'eth_call': {
         const { to, data } = first as { to: Hex; data: Hex };
-        const answer = served.chain.call(to.toLowerCase() as Hex, data, stateBlock(second));
-        if (answer !== undefined) return answer;
-        if (!served.chain.hasCode(to.toLowerCase() as Hex, stateBlock(second))) return '0x';
-        throw new RpcError({ code: 3, message: 'execution reverted' });
+        return chain.call(to.toLowerCase() as Hex, data, stateBlock(second));
       }
       case 'eth_getCode':
-        return served.chain.hasCode((first as string).toLowerCase() as Hex, stateBlock(second)) ? CODE : '0x';
-      case 'eth_getBalance':
-        return stateBlock(second) < 0 ? '0x0' : '0xde0b6b3a7640000';
+        return chain.hasCode((first as string).toLowerCase() as Hex, stateBlock(second)) ? CODE : '0x';
+      case 'eth_getBalance': {
+        const number = stateBlock(second);
+        if (Number.isNaN(number) || number > head)
+          throw new RpcError({ code: -32000, message: 'header not found' });
+        return number < 0 ? '0x0' : '0xde0b6b3a7640000';
+      }
       default:
         throw new RpcError({
           code: -32601,
@@ -132,93 +190,93 @@ function createAnswerer(served: { readonly chain: VirtualChain }, provider: Serv
         });
     }
   };
-
-  const logsFor = (filter: Filter): readonly unknown[] => {
-    const traits = provider.profile.logs ?? {};
-    const asked = queryOf(filter);
-    checkFilter(asked, traits);
-    if (filter.blockHash !== undefined) {
-      const block = visible(served.chain.blockByHash(filter.blockHash));
-      if (!block) throw new RpcError({ code: -32000, message: 'unknown block' });
-      const logs = served.chain.logsOfBlock(filter.blockHash) ?? [];
-      return answered(
-        logs.filter((log) => isMatch(log, asked)),
-        { from: block.number, to: block.number },
-      );
-    }
-    const from = numberOf(filter.fromBlock);
-    const to = Math.min(numberOf(filter.toBlock), headNumber());
-    const count = numberOf(filter.toBlock) - from + 1;
-    checkRange(asked, { from, to: from + count - 1 }, traits);
-    if (traits.isBlindToAddresses && asked.addresses) return [];
-    return answered(served.chain.logs({ from, to, topics: asked.topics, addresses: asked.addresses }), {
-      from,
-      to,
-    });
-  };
-
-  const receiptsFor = (block: VirtualBlock): readonly unknown[] => {
-    const traits = provider.profile.logs ?? {};
-    const { kept } = traits;
-    if (!kept || block.number >= headNumber() - kept.blocks) return receiptsOf(served.chain, block, traits);
-    if (kept.answer === 'empty') return [];
-    throw new RpcError(kept.answer, { count: block.number });
-  };
-
-  /** What it makes of the logs that it should answer. */
-  const answered = (
-    found: readonly VirtualLog[],
-    { from, to }: { readonly from: number; readonly to: number },
-  ): readonly unknown[] => {
-    const traits = provider.profile.logs ?? {};
-    const { kept, leavesOutEvery, truncatedAt } = traits;
-    const lowest = kept ? headNumber() - kept.blocks : 0;
-    if (kept && kept.answer !== 'empty' && from < lowest) throw new RpcError(kept.answer, { count: from });
-    let logs = found.filter(({ blockNumber }) => blockNumber >= lowest);
-    checkResults(logs.length, { from, to }, traits);
-    if (logs.length > 0 && leavesOutEvery !== undefined && isOneIn(leavesOutEvery, ++rangesWithLogs))
-      logs = logs.slice(0, -1);
-    if (truncatedAt !== undefined) logs = logs.slice(0, truncatedAt);
-    return ordered(logs, traits).map((log) => logJson(log, traits));
-  };
-
-  return answerTo;
 }
 
-function isMatch({ topics, address }: VirtualLog, query: Query): boolean {
-  return (query.topics?.includes(topics[0] as Hex) ?? true) && (query.addresses?.includes(address) ?? true);
-}
-
-function ordered(logs: readonly VirtualLog[], { order }: LogTraits): readonly VirtualLog[] {
+function ordered(logs: readonly Json[], { order }: LogTraits): readonly Json[] {
   if (order === 'reversed') return logs.toReversed();
-  if (order === 'by address') return logs.toSorted((a, b) => a.address.localeCompare(b.address));
-  return logs;
+  if (order !== 'by address') return logs;
+  return logs.toSorted((a, b) => String(a.address).localeCompare(String(b.address)));
 }
 
-function logJson(log: VirtualLog, traits: LogTraits): Record<string, unknown> {
-  const { blockTimestamp, ...rest } = log;
+function shownLog({ blockTimestamp, ...log }: Json, traits: LogTraits): Json {
   return {
-    ...rest,
+    ...log,
+    ...(traits.hasIndexPerTransaction && { logIndex: '0x0' }),
+    ...(traits.hasBlockTimestamp && { blockTimestamp }),
+  };
+}
+
+function shownBlock(block: Json | undefined, { bloom }: EndpointProfile): Json | undefined {
+  if (!block || bloom === undefined) return block;
+  const { logsBloom, ...rest } = block;
+  if (bloom === 'absent') return rest;
+  return { ...rest, logsBloom: bloom === 'zero' ? EMPTY_BLOOM : FULL_BLOOM };
+}
+
+/** A virtual chain in the JSON of a node. */
+export function virtualSource(chain: VirtualChain): ChainSource {
+  const isMatch = ({ topics, address }: VirtualLog, query: Query) =>
+    (query.topics?.includes(topics[0] as Hex) ?? true) && (query.addresses?.includes(address) ?? true);
+  return {
+    chainId: Number(chain.network.chainId),
+    head: chain.head,
+    finalLag: chain.finalLag,
+    block: (number, isFull) => blockJson(chain.block(number), isFull),
+    blockByHash: (hash, isFull) => blockJson(chain.blockByHash(hash), isFull),
+    logs: (query) => chain.logs(query).map(logJson),
+    logsOfBlock: (hash, query) =>
+      chain
+        .logsOfBlock(hash)
+        ?.filter((log) => isMatch(log, query))
+        .map(logJson),
+    receipts(hash) {
+      const logs = chain.logsOfBlock(hash) ?? [];
+      return chain.blockByHash(hash)?.transactions.map((transaction) => ({
+        blockHash: hash,
+        blockNumber: quantity(transaction.blockNumber),
+        transactionHash: transaction.hash,
+        transactionIndex: quantity(transaction.transactionIndex),
+        from: transaction.from,
+        to: transaction.to,
+        status: '0x1',
+        logs: logs.filter(({ transactionHash }) => transactionHash === transaction.hash).map(logJson),
+      }));
+    },
+    transaction(hash) {
+      const found = chain.transaction(hash);
+      return found && transactionJson(found);
+    },
+    call(to, data, block) {
+      const answer = chain.call(to, data, block);
+      if (answer !== undefined) return answer;
+      if (!chain.hasCode(to, block)) return '0x';
+      throw new RpcError({ code: 3, message: 'execution reverted' });
+    },
+    hasCode: chain.hasCode,
+  };
+}
+
+export function logJson(log: VirtualLog): Json {
+  return {
+    ...log,
     blockNumber: quantity(log.blockNumber),
-    logIndex: quantity(traits.hasIndexPerTransaction ? 0 : log.logIndex),
+    logIndex: quantity(log.logIndex),
     transactionIndex: quantity(log.transactionIndex),
+    blockTimestamp: quantity(log.blockTimestamp),
     removed: false,
-    ...(traits.hasBlockTimestamp && { blockTimestamp: quantity(blockTimestamp) }),
   };
 }
 
-function blockJson(block: VirtualBlock | undefined, { bloom }: EndpointProfile, isFull: boolean): unknown {
-  if (!block) return null;
-  const { logsBloom, transactions, ...rest } = block;
-  const shown = bloom === 'zero' ? EMPTY_BLOOM : bloom === 'full' ? FULL_BLOOM : logsBloom;
-  return {
-    ...emptyHeader,
-    ...rest,
-    number: quantity(block.number),
-    timestamp: quantity(block.timestamp),
-    ...(bloom !== 'absent' && { logsBloom: shown }),
-    transactions: isFull ? transactions.map(transactionJson) : transactions.map(({ hash }) => hash),
-  };
+function blockJson(block: VirtualBlock | undefined, isFull: boolean): Json | undefined {
+  return (
+    block && {
+      ...emptyHeader,
+      ...block,
+      number: quantity(block.number),
+      timestamp: quantity(block.timestamp),
+      transactions: block.transactions.map((one) => (isFull ? transactionJson(one) : one.hash)),
+    }
+  );
 }
 
 const zeroHash: Hex = `0x${'00'.repeat(32)}`;
@@ -241,7 +299,7 @@ const emptyHeader = {
   uncles: [],
 };
 
-function transactionJson(transaction: VirtualTransaction): Record<string, unknown> {
+export function transactionJson(transaction: VirtualTransaction): Json {
   return {
     ...transaction,
     blockNumber: quantity(transaction.blockNumber),
@@ -258,22 +316,6 @@ function transactionJson(transaction: VirtualTransaction): Record<string, unknow
   };
 }
 
-function receiptsOf(chain: VirtualChain, block: VirtualBlock, traits: LogTraits): readonly unknown[] {
-  const logs = chain.logsOfBlock(block.hash) ?? [];
-  return block.transactions.map((transaction) => ({
-    blockHash: block.hash,
-    blockNumber: quantity(block.number),
-    transactionHash: transaction.hash,
-    transactionIndex: quantity(transaction.transactionIndex),
-    from: transaction.from,
-    to: transaction.to,
-    status: '0x1',
-    logs: logs
-      .filter(({ transactionHash }) => transactionHash === transaction.hash)
-      .map((log) => logJson(log, traits)),
-  }));
-}
-
-function quantity(number: number): Hex {
+export function quantity(number: number): Hex {
   return `0x${number.toString(16)}`;
 }

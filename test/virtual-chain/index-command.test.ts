@@ -69,6 +69,7 @@ test('an endpoint whose old logs are gone ends with status 3 and the reason', as
 });
 
 test('an endpoint that cannot go on is given up after a few minutes, with status 3 and the reason', {
+  tags: 'release',
   timeout: 900_000,
 }, async () => {
   const { code, text } = await index(profileOf('payment-required'));

@@ -1,11 +1,10 @@
 /** Indexes a world of virtual chains with the real engine into a real store, and compares the two. */
 import type { Message } from '../../src/domain/message.ts';
-import { type IndexerTiming, type NetworkStatus, startIndexer } from '../../src/ingest/engine/indexer.ts';
+import type { IndexerTiming, NetworkStatus } from '../../src/ingest/engine/indexer.ts';
 import type { EvmSource } from '../../src/ingest/evm/settings.ts';
-import { connectNetwork } from '../../src/ingest/families.ts';
 import type { BlockId } from '../../src/store/ledger/index-ledger.ts';
 import type { Store } from '../../src/store/store.ts';
-import { allRecords, hurriedTiming } from '../chain/indexing.ts';
+import { allRecords, evmSource, runIndexer } from '../chain/indexing.ts';
 import { type CcipChain, type CcipWorld, expectedMessages } from './ccip-chain.ts';
 import type { Provider } from './endpoint.ts';
 
@@ -15,20 +14,8 @@ export function sourceOf(
   providers: readonly Provider[],
   overrides: Partial<EvmSource> = {},
 ): EvmSource {
-  return {
-    network: chain.network,
-    rpc: providers.map(({ url }) => url),
-    routers: [chain.router],
-    start: null,
-    finality: 'finalized',
-    requestsPerSecond: 10_000,
-    batchSize: 50,
-    maxRange: 10_000,
-    pollEvery: 20,
-    verify: 'head',
-    verifierResults: null,
-    ...overrides,
-  };
+  const rpc = providers.map(({ url }) => url);
+  return evmSource({ network: chain.network, rpc, routers: [chain.router], ...overrides });
 }
 
 export interface WorldIndexing {
@@ -49,18 +36,8 @@ const LOOK_EVERY_MS = 20;
 
 /** What `lanescan index --once` does, or less where `until` ends it. */
 export async function indexWorld(store: Store, options: WorldIndexing): Promise<IndexedWorld> {
-  const stopping = new AbortController();
-  const notices: string[] = [];
-  const indexer = startIndexer({
-    sources: options.sources,
-    connect: connectNetwork,
-    store,
-    signal: stopping.signal,
-    userAgent: 'lanescan-test',
-    notice: (line) => notices.push(line),
-    once: true,
-    timing: { ...hurriedTiming, ...options.timing },
-  });
+  const running = runIndexer(store, options.sources, { once: true, timing: options.timing });
+  const { indexer, notices } = running;
   const { until } = options;
   /** As they were when it was ended: a problem is over when nobody works any more. */
   let atEnd: readonly NetworkStatus[] | undefined;
@@ -68,7 +45,7 @@ export async function indexWorld(store: Store, options: WorldIndexing): Promise<
     const statuses = indexer.statuses();
     if (!until?.(statuses) || atEnd) return;
     atEnd = statuses;
-    stopping.abort();
+    void running.stop();
   };
   const looking = until && setInterval(look, LOOK_EVERY_MS);
   try {

@@ -9,11 +9,10 @@ import {
   type FaultyNode,
   makeTinyChain,
   network,
-  Refused,
   startFaultyNode,
-  type TinyChain,
 } from '../../chain/faulty-node.ts';
 import { createTestDatabase, type TestDatabase } from '../../database.ts';
+import { rpcError } from '../../json-rpc-server.ts';
 import { freshFolder, lanescan } from '../program.ts';
 
 let database: TestDatabase;
@@ -24,7 +23,7 @@ afterAll(() => database.drop());
 
 const typeAndVersion = (words: string) => () => encodeAbiParameters([{ type: 'string' }], [words]);
 
-async function startNode(chain: TinyChain = makeTinyChain(2_500)): Promise<FaultyNode> {
+async function startNode(chain = makeTinyChain(2_500)): Promise<FaultyNode> {
   const node = await startFaultyNode({ chain });
   node.contracts[CONTRACT] = typeAndVersion('Router 1.2.0');
   return node;
@@ -58,7 +57,7 @@ test('a start by date is found on the chain', async () => {
   const chain = makeTinyChain(2_500);
   const { text } = await examine(
     [await startNode(chain)],
-    `start: "${new Date((chain.blocks[1_234]?.timestamp ?? 0) * 1000).toISOString()}"`,
+    `start: "${new Date((chain.block(1_234)?.timestamp ?? 0) * 1000).toISOString()}"`,
   );
   expect(text).toContain('logs from block 1234 on');
 });
@@ -68,13 +67,13 @@ test('what an endpoint does not take is told, and what to do about it', async ()
   node.misbehave = (calls) => (calls.length > 1 ? { status: 400, body: 'no' } : undefined);
   node.methods.eth_getLogs = ([filter]) => {
     const { fromBlock, toBlock } = filter as { fromBlock: string; toBlock: string };
-    if (Number(fromBlock) < 1_000) throw new Refused(4444, 'pruned history unavailable');
+    if (Number(fromBlock) < 1_000) throw rpcError(4444, 'pruned history unavailable');
     if (Number(toBlock) - Number(fromBlock) > 49)
-      throw new Refused(-32614, 'eth_getLogs is limited to a 50 range');
+      throw rpcError(-32614, 'eth_getLogs is limited to a 50 range');
     return [];
   };
   node.methods.eth_getBalance = ([, tag]) => {
-    if (Number(tag) < 2_300) throw new Refused(-32000, 'missing trie node');
+    if (Number(tag) < 2_300) throw rpcError(-32000, 'missing trie node');
     return '0x0';
   };
   const { code, text } = await examine([node], 'start: 700, finality: 5');

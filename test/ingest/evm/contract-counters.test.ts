@@ -39,10 +39,8 @@ afterAll(async () => {
 });
 
 test('counts of all on-ramps and commit stores agree with a whole history', async () => {
-  const notices: string[] = [];
-  await indexOnce(store, lab, {
+  const notices = await indexOnce(store, lab, {
     sources: lab.networks.map((network) => labSource(network, { verify: 'head' })),
-    notice: (line) => notices.push(line),
   });
   expect(notices.filter((line) => /not found|no event|could not be compared/.test(line))).toEqual([]);
   const counted = await store.countedLanes({});
@@ -120,11 +118,10 @@ test('executions that happen while the off-ramp is asked are not reported as mis
     isExecuting = false;
     return numberToHex(2, { size: 32 });
   };
-  const notices: string[] = [];
   const sources = lab.networks.map((network) =>
     labSource(network, network === dest ? { rpc: [proxy.url] } : {}),
   );
-  await indexOnce(own, lab, { sources, notice: (line) => notices.push(line) });
+  const notices = await indexOnce(own, lab, { sources });
   expect(executed.length).toBeGreaterThan(0);
   expect(notices.filter((line) => /not found in its history/.test(line))).toEqual([]);
   const { selector } = labSource(dest).network;

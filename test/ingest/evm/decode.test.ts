@@ -27,6 +27,7 @@ import { createDecoder, type Decoded } from '../../../src/ingest/evm/decode/deco
 import { extraArgsTags } from '../../../src/ingest/evm/decode/extra-args.ts';
 import type { Block, CallAnswer, ChainLog, ContractCall, Hex } from '../../../src/ingest/evm/rpc/chain.ts';
 import { rangePieces } from '../../../src/store/write/lane-facts.ts';
+import { encodeEvent } from '../../virtual-chain/ccip-events.ts';
 import { answeringNode } from './answering-node.ts';
 
 const networkNamed = (name: string): Network => {
@@ -112,11 +113,7 @@ function logOf(
 ): ChainLog {
   return {
     address: contract.address,
-    topics: [
-      event.topic,
-      ...event.indexed.map((input, index) => encodeAbiParameters([input], [indexed[index]])),
-    ],
-    data: encodeAbiParameters(event.data, data),
+    ...encodeEvent(event, indexed, data),
     blockNumber: block.number,
     blockHash: block.hash,
     transactionHash: hashOf('transaction'),
@@ -361,98 +358,119 @@ const seen = {
   at: '2023-11-14T22:13:20.000Z',
 };
 
+type MessageCase = Parameters<typeof expectFields>;
+
+/** Decodes, and compares the fields that are given, each whole. */
+async function expectFields(
+  _what: string,
+  log: ChainLog,
+  fields: Partial<Sent['message']>,
+  options?: DecodeOptions,
+): Promise<void> {
+  const { message } = await decodeSent(log, options);
+  const names = Object.keys(fields) as (keyof typeof fields)[];
+  expect(Object.fromEntries(names.map((name) => [name, message[name]]))).toEqual(fields);
+}
+
+const usualTransfer = {
+  sourceTokenAddress: token,
+  destTokenAddress: destToken,
+  sourcePoolAddress: pool,
+  amount: '9',
+  extraData: '0x12',
+  destGasAmount: '90000',
+};
+
 describe('a message of 1.6', () => {
   const account = hashOf('account');
-  const base58 = (bytes: Hex) => addressFromBytes(bytes.slice(2), 'SVM')?.text;
+  const base58 = (bytes: Hex) => addressFromBytes(bytes.slice(2), 'SVM')?.text as string;
+  const svmArgs = (computeUnits: number, bitmap: bigint, accounts: readonly Hex[]) => {
+    const args = { computeUnits, accountIsWritableBitmap: bitmap, allowOutOfOrderExecution: true };
+    const encoded = encodeAbiParameters(abi.svmExtraArgsV1, [{ ...args, tokenReceiver: account, accounts }]);
+    return concat([extraArgsTags.svmV1, encoded]);
+  };
+  const toSvm = {
+    dest: svm,
+    receiver: zeroHash,
+    extraArgs: svmArgs(1_000, 5n, [account, zeroHash]),
+    transfers: [{ destTokenAddress: account }],
+  };
+  const suiArgs = encodeAbiParameters(abi.suiExtraArgsV1, [
+    { gasLimit: 7n, allowOutOfOrderExecution: true, tokenReceiver: account, receiverObjectIds: [account] },
+  ]);
+  const routerAnswers = (answer: CallAnswer) => ({ answer: () => answer });
 
-  it('to SVM has that family’s addresses and arguments', async () => {
-    const args = { computeUnits: 1_000, accountIsWritableBitmap: 5n, allowOutOfOrderExecution: true };
-    const extraArgs = concat([
-      extraArgsTags.svmV1,
-      encodeAbiParameters(abi.svmExtraArgsV1, [
-        { ...args, tokenReceiver: account, accounts: [account, zeroHash] },
-      ]),
-    ]);
-    const transfers = [{ destTokenAddress: account }];
-    const { message, execution } = await decodeSent(
-      sent16({ dest: svm, receiver: zeroHash, extraArgs, transfers }),
-    );
-    expect(message).toMatchObject({
-      receiver: '1'.repeat(32),
-      extraArgs: {
-        computeUnits: 1_000,
-        accountIsWritableBitmap: '5',
-        allowOutOfOrderExecution: true,
-        tokenReceiver: base58(account),
-        accounts: [base58(account), '1'.repeat(32)],
+  test.each<MessageCase>([
+    [
+      'to SVM has that family’s addresses and arguments',
+      sent16(toSvm),
+      {
+        receiver: '1'.repeat(32),
+        extraArgs: {
+          computeUnits: 1_000,
+          accountIsWritableBitmap: '5',
+          allowOutOfOrderExecution: true,
+          tokenReceiver: base58(account),
+          accounts: [base58(account), '1'.repeat(32)],
+        },
+        tokenAmounts: [{ ...usualTransfer, destTokenAddress: base58(account) }],
       },
-      tokenAmounts: [
-        { destTokenAddress: base58(account), sourceTokenAddress: token, sourcePoolAddress: pool },
-      ],
-    });
-    expect(execution).toMatchObject({ message: { receiver: '1'.repeat(32), extraArgs } });
-  });
-
-  it('to Sui has the members of its arguments behind those of EVM’s', async () => {
-    const extraArgs = concat([
-      extraArgsTags.suiV1,
-      encodeAbiParameters(abi.suiExtraArgsV1, [
-        {
-          gasLimit: 7n,
+    ],
+    [
+      'to Sui has the members of its arguments behind those of EVM’s',
+      sent16({ dest: sui, receiver: account, extraArgs: concat([extraArgsTags.suiV1, suiArgs]) }),
+      {
+        receiver: account,
+        extraArgs: {
+          gasLimit: '7',
           allowOutOfOrderExecution: true,
           tokenReceiver: account,
           receiverObjectIds: [account],
         },
-      ]),
-    ]);
-    const { message } = await decodeSent(sent16({ dest: sui, receiver: account, extraArgs }));
-    expect(message.receiver).toBe(account);
-    expect(message.extraArgs).toEqual({
-      gasLimit: '7',
-      allowOutOfOrderExecution: true,
-      tokenReceiver: account,
-      receiverObjectIds: [account],
-    });
-  });
-
-  it('to Aptos and TON has the receiver as those spell it', async () => {
-    const { message: toAptos } = await decodeSent(sent16({ dest: aptos, receiver: account }));
-    expect(toAptos.receiver).toBe(account);
-    const { message: toTon } = await decodeSent(
-      sent16({ dest: ton, receiver: concat(['0xffffffff', account]) }),
-    );
-    expect(toTon.receiver).toBe(`-1:${account.slice(2)}`);
-  });
-
-  it('with arguments of the first form is ordered by its nonce', async () => {
-    const extraArgs = concat([extraArgsTags.evmV1, pad(numberToHex(300_000))]);
-    const { message } = await decodeSent(sent16({ extraArgs, nonce: 4n }));
-    expect(message.extraArgs).toEqual({ gasLimit: '300000', allowOutOfOrderExecution: false });
-    expect(message.nonce).toBe('4');
-  });
-
-  it('shows the zero address for a token that a pool tells falsely or not at all', async () => {
-    const transfers = [{ destTokenAddress: '0x1234' as const, destExecData: '0x' as const }];
-    const { message } = await decodeSent(sent16({ transfers }), {
-      answer: (call) => (call.data === abi.getToken.selector ? undefined : usualAnswer(call)),
-    });
-    expect(message.tokenAmounts).toEqual([
-      {
-        sourceTokenAddress: zeroAddress,
-        destTokenAddress: zeroAddress,
-        sourcePoolAddress: pool,
-        amount: '9',
-        extraData: '0x12',
-        destGasAmount: null,
       },
-    ]);
-  });
+    ],
+    ['to Aptos has its receiver', sent16({ dest: aptos, receiver: account }), { receiver: account }],
+    [
+      'to TON has the receiver as that family spells it',
+      sent16({ dest: ton, receiver: concat(['0xffffffff', account]) }),
+      { receiver: `-1:${account.slice(2)}` },
+    ],
+    [
+      'with arguments of the first form is ordered by its nonce',
+      sent16({ extraArgs: concat([extraArgsTags.evmV1, pad(numberToHex(300_000))]), nonce: 4n }),
+      { extraArgs: { gasLimit: '300000', allowOutOfOrderExecution: false }, nonce: '4' },
+    ],
+    [
+      'shows the zero address for a token that a pool tells falsely or not at all',
+      sent16({ transfers: [{ destTokenAddress: '0x1234', destExecData: '0x' }] }),
+      {
+        tokenAmounts: [
+          {
+            ...usualTransfer,
+            sourceTokenAddress: zeroAddress,
+            destTokenAddress: zeroAddress,
+            destGasAmount: null,
+          },
+        ],
+      },
+      { answer: (call) => (call.data === abi.getToken.selector ? undefined : usualAnswer(call)) },
+    ],
+    ['has the router that the on-ramp names', sent16(), { routerAddress: getAddress(router) }],
+    ...[undefined, zeroHash, concat([zeroHash, zeroHash, zeroHash])].map(
+      (answer): MessageCase => [
+        `has no router where the on-ramp answers ${answer}`,
+        sent16(),
+        { routerAddress: null },
+        routerAnswers(answer),
+      ],
+    ),
+  ])('%s', expectFields);
 
-  it('has no router where the on-ramp names none', async () => {
-    for (const answer of [() => undefined, () => zeroHash, () => concat([zeroHash, zeroHash, zeroHash])]) {
-      expect((await decodeSent(sent16(), { answer })).message.routerAddress).toBeNull();
-    }
-    expect((await decodeSent(sent16())).message.routerAddress).toBe(getAddress(router));
+  it('to SVM keeps the receiver and the arguments that an execution by hand needs', async () => {
+    const { execution } = await decodeSent(sent16(toSvm));
+    expect(execution).toMatchObject({
+      message: { receiver: '1'.repeat(32), extraArgs: toSvm.extraArgs },
+    });
   });
 
   test.each([
@@ -463,7 +481,7 @@ describe('a message of 1.6', () => {
     ['arguments of an unknown form', { extraArgs: '0xdeadbeef00' }, /tag 0xdeadbeef/],
     ['no arguments', { extraArgs: '0x' }, /tag 0x,/],
     ['arguments that break off', { extraArgs: '0x181dcf1000' }, /CCIPMessageSent: \S/],
-    ['SVM’s arguments for EVM', { extraArgs: svmArgs() }, /tokenReceiver/],
+    ['SVM’s arguments for EVM', { extraArgs: svmArgs(1, 0n, []) }, /tokenReceiver/],
     ['another source', { sourceSelector: 5n }, /names 5 as its source; ethereum-testnet-sepolia is/],
     ['an unknown destination', { dest: { ...evm, selector: '5' } }, /selector 5 of the destination/],
     ['two numbers', { headerSequenceNumber: 6n }, /different lanes or numbers/],
@@ -482,14 +500,6 @@ describe('a message of 1.6', () => {
       chainSelector: '77',
     });
   });
-
-  function svmArgs(): Hex {
-    const args = { computeUnits: 1, accountIsWritableBitmap: 0n, allowOutOfOrderExecution: true };
-    return concat([
-      extraArgsTags.svmV1,
-      encodeAbiParameters(abi.svmExtraArgsV1, [{ ...args, tokenReceiver: account, accounts: [] }]),
-    ]);
-  }
 });
 
 describe('a message of 1.2 and 1.5', () => {
@@ -502,37 +512,26 @@ describe('a message of 1.2 and 1.5', () => {
     },
   ]);
 
-  it('has from 1.5 on what the pool told', async () => {
-    const { message } = await decodeSent(sent15(contracts.onRamp15, [tokenData]));
-    expect(message).toMatchObject({ version: '1.5.0', nonce: '3', routerAddress: getAddress(router) });
-    expect(message.tokenAmounts).toEqual([
-      {
-        sourceTokenAddress: token,
-        destTokenAddress: destToken,
-        sourcePoolAddress: pool,
-        amount: '9',
-        extraData: '0x12',
-        destGasAmount: '90000',
-      },
-    ]);
-  });
+  const of12 = { ...usualTransfer, destTokenAddress: zeroAddress, extraData: '0xbeef', destGasAmount: null };
 
-  it('has in 1.2 the pool that the on-ramp knows, and the zero address for the destination token', async () => {
-    const transfer = {
-      sourceTokenAddress: token,
-      destTokenAddress: zeroAddress,
-      sourcePoolAddress: pool,
-      amount: '9',
-      extraData: '0xbeef',
-      destGasAmount: null,
-    };
-    const { message } = await decodeSent(sent15(contracts.onRamp12, ['0xbeef']));
-    expect(message).toMatchObject({ version: '1.2.0', tokenAmounts: [transfer] });
-    const { message: retired } = await decodeSent(sent15(contracts.onRamp12, ['0xbeef']), {
-      answer: () => undefined,
-    });
-    expect(retired.tokenAmounts).toEqual([{ ...transfer, sourcePoolAddress: zeroAddress }]);
-  });
+  test.each<MessageCase>([
+    [
+      'has from 1.5 on what the pool told',
+      sent15(contracts.onRamp15, [tokenData]),
+      { version: '1.5.0', nonce: '3', routerAddress: getAddress(router), tokenAmounts: [usualTransfer] },
+    ],
+    [
+      'has in 1.2 the pool that the on-ramp knows, and the zero address for the destination token',
+      sent15(contracts.onRamp12, ['0xbeef']),
+      { version: '1.2.0', tokenAmounts: [of12] },
+    ],
+    [
+      'has in 1.2 the zero address for a pool that is retired',
+      sent15(contracts.onRamp12, ['0xbeef']),
+      { tokenAmounts: [{ ...of12, sourcePoolAddress: zeroAddress }] },
+      { answer: () => undefined },
+    ],
+  ])('%s', expectFields);
 
   it('is handed back where its token data or its source are not what they should be', async () => {
     expect(await reasonFor(sent15(contracts.onRamp15, []))).toMatch(/not as many token data as tokens/);
@@ -544,108 +543,120 @@ describe('a message of 1.2 and 1.5', () => {
 describe('a message of 2.0', () => {
   const transfer = { amount: 8n, finality: '0x00000020' } as const;
 
-  it('has what was sent from its encoding', async () => {
-    const { message } = await decodeSent(sent20(transfer));
-    expect(message).toMatchObject({
-      sequenceNumber: '5',
-      nonce: null,
-      sender,
-      origin,
-      receiver,
-      routerAddress: getAddress(router),
-      data: '0x1234',
-      extraArgs: { gasLimit: '200000', allowOutOfOrderExecution: true },
-      finality: 32,
-      tokenAmounts: [
-        {
-          sourceTokenAddress: token,
-          destTokenAddress: destToken,
-          sourcePoolAddress: pool,
-          amount: '8',
-          extraData: '0x12',
-          destGasAmount: '2000',
-        },
-      ],
-    });
+  const transferOf20 = { ...usualTransfer, amount: '8', destGasAmount: '2000' };
+  const argsOf = (finality: Hex, hasToken: boolean) => ({
+    gasLimit: '200000',
+    allowOutOfOrderExecution: true,
+    requestedFinalityConfig: finality,
+    ccvs: verifiers.map((verifier) => getAddress(verifier)),
+    ccvArgs: ['0x0001', '0x0002'],
+    executor,
+    executorArgs: hasToken ? '0x0004' : '0x0003',
+    tokenReceiver: receiver,
+    tokenArgs: hasToken ? '0x0003' : '0x',
+  });
+  const verifier = (address: Hex, name: string) => ({
+    sourceAddress: getAddress(address),
+    destAddress: zeroAddresses.EVM,
+    isRequired: true,
+    status: 'PENDING' as const,
+    verification: null,
+    metadata: expect.objectContaining({ name }),
+  });
+  const fee = (contractAddress: Hex, feeType: string, amount: string) => ({
+    contractAddress: getAddress(contractAddress),
+    feeType,
+    amount,
   });
 
-  it.each([
-    ['0x00000000', 0],
-    ['0x00010000', 0],
-    ['0x00000005', 5],
-  ] as const)(
-    'has the extra arguments in effect, with the finality %s that was requested',
-    async (config, depth) => {
-      const { message } = await decodeSent(sent20({ amount: 8n, finality: config }));
-      expect(message.finality).toBe(depth);
-      expect(message.extraArgs).toEqual({
-        gasLimit: '200000',
-        allowOutOfOrderExecution: true,
-        requestedFinalityConfig: config,
-        ccvs: verifiers.map((verifier) => getAddress(verifier)),
-        ccvArgs: ['0x0001', '0x0002'],
-        executor,
-        executorArgs: '0x0004',
-        tokenReceiver: receiver,
-        tokenArgs: '0x0003',
-      });
-      const withoutToken = await decodeSent(sent20({ finality: config }));
-      expect(withoutToken.message.extraArgs).toMatchObject({
-        tokenReceiver: receiver,
-        tokenArgs: '0x',
-        executorArgs: '0x0003',
-      });
-    },
-  );
-
-  it('has what the token pool kept of the amount', async () => {
-    const { message } = await decodeSent(sent20({ amount: 990n }, { sentAmount: 1_000n }));
-    expect(message.fees.bpsFeeDetails).toEqual([
-      { contractAddress: pool, tokenAddress: token, amount: '10', bps: 100 },
-    ]);
-    expect(
-      (await decodeSent(sent20({ amount: 990n }, { sentAmount: 990n }))).message.fees,
-    ).not.toHaveProperty('bpsFeeDetails');
-  });
-
-  it('has its verifiers and executor from its receipts', async () => {
-    const { message } = await decodeSent(sent20(transfer));
-    const pending = {
-      destAddress: zeroAddresses.EVM,
-      isRequired: true,
-      status: 'PENDING',
-      verification: null,
-    };
-    expect(message).toMatchObject({
-      executor: { address: executor },
-      verifiers: {
-        optionalThreshold: 0,
-        items: [
-          { ...pending, sourceAddress: getAddress(addressOf(0xc1)), metadata: { name: 'CommitteeVerifier' } },
-          {
-            ...pending,
-            sourceAddress: getAddress(addressOf(0xc2)),
-            metadata: { name: 'VersionedVerifierResolver' },
-          },
-        ],
+  test.each<MessageCase>([
+    [
+      'has what was sent from its encoding',
+      sent20(transfer),
+      {
+        sequenceNumber: '5',
+        nonce: null,
+        sender,
+        origin,
+        receiver,
+        routerAddress: getAddress(router),
+        data: '0x1234',
+        finality: 32,
+        tokenAmounts: [transferOf20],
       },
-    });
-  });
-
-  it('has its fees from its receipts', async () => {
-    const { message } = await decodeSent(sent20(transfer));
-    expect(message.fees.fixedFeesDetails).toEqual({
-      tokenAddress: feeToken,
-      totalAmount: '11111',
-      items: [
-        { contractAddress: getAddress(addressOf(0xc1)), feeType: 'VERIFIER', amount: '1' },
-        { contractAddress: getAddress(addressOf(0xc2)), feeType: 'VERIFIER', amount: '10' },
-        { contractAddress: pool, feeType: 'TOKEN_POOL', amount: '100' },
-        { contractAddress: executor, feeType: 'EXECUTOR', amount: '1000' },
-        { contractAddress: getAddress(router), feeType: 'NETWORK', amount: '10000' },
-      ],
-    });
-  });
+    ],
+    ...(
+      [
+        ['0x00000000', 0],
+        // The chain's own safe block: no number of blocks to wait for.
+        ['0x00010000', 0],
+        ['0x00000005', 5],
+      ] as const
+    ).flatMap(([finality, depth]): MessageCase[] =>
+      [true, false].map((hasToken) => [
+        `has the extra arguments in effect, with the requested finality ${finality}, ${hasToken ? 'a' : 'no'} token`,
+        sent20({ finality, ...(hasToken && { amount: 8n }) }),
+        { finality: depth, extraArgs: argsOf(finality, hasToken) as never },
+      ]),
+    ),
+    [
+      'has its verifiers and executor from its receipts',
+      sent20(transfer),
+      {
+        executor: expect.objectContaining({ address: executor }),
+        verifiers: expect.objectContaining({
+          optionalThreshold: 0,
+          items: [
+            expect.objectContaining(verifier(addressOf(0xc1), 'CommitteeVerifier')),
+            expect.objectContaining(verifier(addressOf(0xc2), 'VersionedVerifierResolver')),
+          ],
+        }),
+      },
+    ],
+    [
+      'has its fees from its receipts',
+      sent20(transfer),
+      {
+        fees: expect.objectContaining({
+          fixedFeesDetails: {
+            tokenAddress: feeToken,
+            totalAmount: '11111',
+            items: [
+              fee(addressOf(0xc1), 'VERIFIER', '1'),
+              fee(addressOf(0xc2), 'VERIFIER', '10'),
+              fee(pool, 'TOKEN_POOL', '100'),
+              fee(executor, 'EXECUTOR', '1000'),
+              fee(router, 'NETWORK', '10000'),
+            ],
+          },
+        }),
+      },
+    ],
+    [
+      'has what the token pool kept of the amount',
+      sent20({ amount: 990n }, { sentAmount: 1_000n }),
+      {
+        fees: expect.objectContaining({
+          bpsFeeDetails: [{ contractAddress: pool, tokenAddress: token, amount: '10', bps: 100 }],
+        }),
+      },
+    ],
+    [
+      'has no share of a token pool that kept nothing',
+      sent20({ amount: 990n }, { sentAmount: 990n }),
+      { fees: expect.not.objectContaining({ bpsFeeDetails: expect.anything() }) },
+    ],
+    [
+      'has no transfer where the pool has kept everything, and all its fees',
+      sent20({ amount: 0n }),
+      {
+        tokenAmounts: [],
+        fees: expect.objectContaining({
+          fixedFeesDetails: expect.objectContaining({ items: Array(5).fill(expect.anything()) }),
+        }),
+      },
+    ],
+  ])('%s', expectFields);
 
   it('has what an execution by hand needs', async () => {
     expect((await decodeSent(sent20(transfer))).execution).toEqual({
@@ -664,16 +675,6 @@ describe('a message of 2.0', () => {
       verifiers: { items: [{ destAddress: zeroAddresses.CANTON }, { destAddress: zeroAddresses.CANTON }] },
     });
     expect(execution).toMatchObject({ offramp: offRamp });
-  });
-
-  it('that asks for the chain’s own safe block waits for no number of blocks', async () => {
-    expect((await decodeSent(sent20({ finality: '0x00010000' }))).message.finality).toBe(0);
-  });
-
-  it('has no transfer where the pool has kept everything', async () => {
-    const { message } = await decodeSent(sent20({ amount: 0n }));
-    expect(message.tokenAmounts).toEqual([]);
-    expect(message.fees.fixedFeesDetails.items).toHaveLength(5);
   });
 
   test.each([
@@ -704,6 +705,15 @@ describe('an execution', () => {
   const messageId = keccak256(encoded20());
   const executed20 = (state: number, returnData: Hex = '0x') =>
     logOf(contracts.offRamp20, abi.executionStateChanged20, [5n, 5n, messageId], [state, returnData]);
+  const of15 = (state: number, data: Hex = '0x') =>
+    logOf(contracts.offRamp15, abi.executionStateChanged15, [5n, messageId], [state, data]);
+  const of16 = (state: number, data: Hex = '0x') =>
+    logOf(
+      contracts.offRamp16,
+      abi.executionStateChanged16,
+      [5n, 5n, messageId],
+      [zeroHash, state, data, 77n],
+    );
   const results: readonly Hex[] = ['0x49ff34ed01', '0x49ff34ed02'];
   const call = (encodedMessage: Hex): Hex =>
     abi.callOf(abi.execute20, contracts.offRamp20.address, encodedMessage, verifiers, results, 0).data;
@@ -720,15 +730,6 @@ describe('an execution', () => {
   const outcomes = (facts: readonly Fact[]) => facts.filter(({ kind }) => kind !== 'ExecutionDetails');
 
   it('leaves the return data, the gas and, where it failed, the caller', async () => {
-    const of15 = (state: number, data: Hex) =>
-      logOf(contracts.offRamp15, abi.executionStateChanged15, [5n, messageId], [state, data]);
-    const of16 = (state: number, data: Hex) =>
-      logOf(
-        contracts.offRamp16,
-        abi.executionStateChanged16,
-        [5n, 5n, messageId],
-        [zeroHash, state, data, 77n],
-      );
     const details = async (log: ChainLog) =>
       (await decode([log])).facts.filter(({ kind }) => kind === 'ExecutionDetails');
     const caller = origin;
@@ -746,18 +747,7 @@ describe('an execution', () => {
   });
 
   it('tells of the end of a message, not of its middle', async () => {
-    for (const log of [
-      (state: number) =>
-        logOf(contracts.offRamp15, abi.executionStateChanged15, [5n, messageId], [state, '0x']),
-      (state: number) =>
-        logOf(
-          contracts.offRamp16,
-          abi.executionStateChanged16,
-          [5n, 5n, messageId],
-          [zeroHash, state, '0x', 0n],
-        ),
-      executed20,
-    ]) {
+    for (const log of [of15, of16, executed20]) {
       expect((await decode([log(0), log(1)])).facts).toEqual([]);
       expect(outcomes((await decode([log(2), log(3)])).facts)).toEqual([executed(true), executed(false)]);
       expect(await reasonFor(log(4))).toMatch(/4 is no execution state/);

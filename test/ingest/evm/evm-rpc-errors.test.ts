@@ -8,16 +8,18 @@ import {
   CONTRACT,
   type FaultyNode,
   failureOf,
-  logJson,
+  impatient,
   makeSource,
   nameOf,
   openChain,
-  Refused,
   range,
   startFaultyNode,
   TOPIC,
   whenAsked,
 } from '../../chain/faulty-node.ts';
+import { rpcError } from '../../json-rpc-server.ts';
+import { logJson } from '../../virtual-chain/endpoint.ts';
+import type { VirtualBlock } from '../../virtual-chain/virtual-chain.ts';
 
 describe('a simulated call that a node gives up', () => {
   const call = { from: CONTRACT, to: CONTRACT, data: '0x1234' as Hex };
@@ -30,7 +32,7 @@ describe('a simulated call that a node gives up', () => {
   const aborting = async () => {
     const node = await startFaultyNode();
     node.methods.eth_call = () => {
-      throw new Refused(-32000, 'execution aborted (timeout = 5s)');
+      throw rpcError(-32000, 'execution aborted (timeout = 5s)');
     };
     return node;
   };
@@ -54,7 +56,7 @@ describe('wordings of RPC errors', () => {
     const chain = openChain([node]);
     await chain.run(nameOf);
     node.methods[method] = () => {
-      throw new Refused(code, message);
+      throw rpcError(code, message);
     };
     return { node, chain };
   };
@@ -203,7 +205,7 @@ describe('wordings of RPC errors', () => {
     { tags: 'slow' },
     async (misbehaviour) => {
       const node = await startFaultyNode();
-      const chain = openChain([node], {}, { timing: briefly });
+      const chain = openChain([node], {}, { timing: impatient });
       await chain.run(nameOf);
       node.misbehave = whenAsked('eth_getLogs', misbehaviour);
       expect(await failureOf(chain.run((rpc) => rpc.logs(range)))).toBeInstanceOf(RangeTooLargeError);
@@ -217,7 +219,7 @@ describe('wordings of RPC errors', () => {
     const node = await startFaultyNode();
     const chain = openChain([node], {}, { timing: { ...briefly, answerMs: 20_000, bodyMs: 20_000 } });
     await chain.run(nameOf);
-    const [log] = node.chain.blocks[0]?.logs ?? [];
+    const [log] = node.chain.logs({ from: 0, to: 0 });
     const huge = { ...logJson(log as never), data: `0x${'00'.repeat(17 * 1024 * 1024)}` };
     node.methods.eth_getLogs = () => [huge];
     const failure = await failureOf(chain.run((rpc) => rpc.logs(range)));
@@ -322,7 +324,7 @@ describe('wordings of RPC errors', () => {
     ['one that takes numbers only', -32602, 'invalid argument 0: hex number > 64 bits'],
   ])('%s (%i): %s — there are no receipts of whole blocks', async (_who, code, message) => {
     const { node, chain } = await rejecting('eth_getBlockReceipts', code, message);
-    const { hash } = node.chain.head;
+    const { hash } = node.chain.block(node.chain.head) as VirtualBlock;
     const count = () => node.calls.filter(({ method }) => method === 'eth_getBlockReceipts').length;
     expect(await chain.run((rpc) => rpc.receiptLogs([hash], [TOPIC]))).toBeUndefined();
     expect(await chain.run((rpc) => rpc.receiptLogs([hash], [TOPIC]))).toBeUndefined();

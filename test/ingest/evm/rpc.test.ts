@@ -1,5 +1,4 @@
-/** Talking to nodes that fail, lie and reject, over real sockets. */
-
+/** Endpoints that fail, answer wrongly and reject calls, over real sockets. */
 import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -12,88 +11,84 @@ import { classifyEvmRpcError } from '../../../src/ingest/evm/rpc/evm-rpc-errors.
 import {
   briefly,
   CONTRACT,
+  type FaultyNode,
   failureOf,
-  type Misbehaviour,
+  impatient,
   makeSource,
   makeTinyChain,
   nameOf,
   network,
   OTHER_TOPIC,
   openChain,
-  quantity,
-  Refused,
+  openNodes,
   range,
   startFaultyNode,
-  type TinyBlock,
   TOPIC,
-  transactionOf,
   whenAsked,
 } from '../../chain/faulty-node.ts';
+import { type Fault, rpcError } from '../../json-rpc-server.ts';
+import { quantity } from '../../virtual-chain/endpoint.ts';
+import type { VirtualBlock, VirtualChain } from '../../virtual-chain/virtual-chain.ts';
 
-describe('a node that tells the truth', () => {
-  const both = [TOPIC, OTHER_TOPIC];
+const blockOf = (chain: VirtualChain, number: number) => chain.block(number) as VirtualBlock;
+const hashOf = (chain: VirtualChain, number: number) => blockOf(chain, number).hash;
+/** A block, and logs, as a node of ours reads them. */
+const readBlock = (chain: VirtualChain, number: number) => {
+  const { transactions: _, ...block } = blockOf(chain, number);
+  return block;
+};
+const readLogs = (chain: VirtualChain, from: number, to = from) =>
+  chain.logs({ from, to }).map(({ blockTimestamp: _, transactionIndex: __, ...log }) => log);
 
-  async function openTruthful() {
-    const node = await startFaultyNode();
-    const chain = openChain([node], { batchSize: 4 });
-    return { node, chain, ...node.chain };
-  }
+const WAIT = { timeout: 120_000 };
+const foreign: Hex = `0x${'ee'.repeat(32)}`;
 
-  test('is read as it is: blocks, in the order asked for', async () => {
-    const { chain, blocks, head } = await openTruthful();
-    const bare = ({ logs: _, ...block }: TinyBlock) => block;
+describe('an endpoint without faults', () => {
+  test('gives blocks in the order asked for', async () => {
+    const { node, chain } = await openNodes(1, { batchSize: 4 });
+    const numbers = [7, 3, 29, 0, 12, 12, 5, 20, 21, 22, 23];
     await chain.run(async (rpc) => {
-      expect(await rpc.head()).toEqual(bare(head));
-      const numbers = [7, 3, 29, 0, 12, 12, 5, 20, 21, 22, 23];
-      expect(await rpc.blocks(numbers)).toEqual(numbers.map((n) => blocks[n]).map((b) => b && bare(b)));
-      expect(await rpc.blockByHash(head.hash)).toEqual(bare(head));
-      expect(await rpc.blockByHash(`0x${'11'.repeat(32)}`)).toBeUndefined();
+      expect(await rpc.head()).toEqual(readBlock(node.chain, 29));
+      expect(await rpc.blocks(numbers)).toEqual(numbers.map((number) => readBlock(node.chain, number)));
+      expect(await rpc.blockByHash(hashOf(node.chain, 29))).toEqual(readBlock(node.chain, 29));
+      expect(await rpc.blockByHash(foreign)).toBeUndefined();
     });
   });
 
-  test('is read as it is: logs, by range and by block', async () => {
-    const { chain, blocks } = await openTruthful();
-    const expected = blocks.slice(4, 18).flatMap(({ logs }) => logs);
+  test('gives logs by range and by block, receipts and transactions', async () => {
+    const { node, chain } = await openNodes(1, { batchSize: 4 });
+    const both = [TOPIC, OTHER_TOPIC];
+    const expected = readLogs(node.chain, 4, 17);
+    const ofBlock = readLogs(node.chain, 6);
+    expect(ofBlock.map(({ topics }) => topics[0])).toEqual(both);
     const between = { fromBlock: 4, toBlock: 17 };
+    const hashes = [hashOf(node.chain, 6)];
+    const [{ hash, from, to } = { hash: foreign }] = blockOf(node.chain, 6).transactions;
     await chain.run(async (rpc) => {
       expect(await rpc.logs({ ...between, topics: both, addresses: [CONTRACT] })).toEqual(expected);
       expect(await rpc.logs({ ...between, topics: [TOPIC] })).toEqual(
         expected.filter(({ topics }) => topics[0] === TOPIC),
       );
-      expect(await rpc.logsOfBlocks([blocks[6]?.hash as Hex], both)).toEqual([blocks[6]?.logs]);
+      expect(await rpc.logsOfBlocks(hashes, both)).toEqual([ofBlock]);
+      expect(await rpc.receiptLogs(hashes, [OTHER_TOPIC])).toEqual([ofBlock.slice(1)]);
+      expect(await rpc.transactions([hash])).toEqual([{ hash, from, to, input: '0x12345678' }]);
     });
   });
 
-  test('is read as it is: receipts and transactions', async () => {
-    const { chain, blocks } = await openTruthful();
-    const logs = blocks[6]?.logs ?? [];
-    await chain.run(async (rpc) => {
-      expect(await rpc.receiptLogs([blocks[6]?.hash as Hex], [OTHER_TOPIC])).toEqual([logs.slice(1)]);
-      expect(await rpc.transactions(logs.slice(0, 1).map((log) => log.transactionHash))).toEqual(
-        logs.slice(0, 1).map(transactionOf),
-      );
-    });
-    expect(logs.length).toBeGreaterThan(1);
-  });
-
-  test('is read as it is: calls, of which some have no answer', async () => {
-    const { node, chain } = await openTruthful();
-    node.contracts[CONTRACT] = (data) => (data === '0x01' ? `0x${'ab'.repeat(32)}` : '0x');
-    const nobody: Hex = `0x${'99'.repeat(20)}`;
+  test('answers calls, and undefined where there is no contract or no answer', async () => {
+    const { node, chain } = await openNodes(1, { batchSize: 4 });
+    const word: Hex = `0x${'ab'.repeat(32)}`;
+    node.contracts[CONTRACT] = (data) => (data === '0x01' ? word : '0x');
     const calls = [
-      { to: nobody, data: '0x01' as Hex },
-      { to: CONTRACT, data: '0x01' as Hex },
-      { to: CONTRACT, data: '0x02' as Hex },
-    ];
-    expect(await chain.run((rpc) => rpc.calls(calls))).toEqual([
-      undefined,
-      `0x${'ab'.repeat(32)}`,
-      undefined,
-    ]);
+      { to: `0x${'99'.repeat(20)}`, data: '0x01' },
+      { to: CONTRACT, data: '0x01' },
+      { to: CONTRACT, data: '0x02' },
+    ] as const;
+    expect(await chain.run((rpc) => rpc.calls(calls))).toEqual([undefined, word, undefined]);
   });
 
-  test('is in good health, and every call to it is counted', async () => {
-    const { node, chain } = await openTruthful();
+  test('is healthy, has every call counted, and keeps its connections', async () => {
+    const { node, chain } = await openNodes(1, { batchSize: 4 });
     await chain.run(async (rpc) => {
       expect(rpc.name).toBe(node.host);
       await rpc.blocks([1, 2, 3, 4, 5, 6]);
@@ -101,20 +96,20 @@ describe('a node that tells the truth', () => {
     });
     const fine = { healthy: true, problem: null, headBlock: 29, failures: 0 };
     expect(chain.health()).toEqual([{ name: node.host, requests: node.calls.length, ...fine }]);
+    expect(new Set(node.requests.map(({ headers }) => headers.connection))).toEqual(new Set(['keep-alive']));
   });
 
   test('is never asked for no topics or no addresses, which would mean any', async () => {
-    const node = await startFaultyNode();
-    const chain = openChain([node]);
+    const { node, chain } = await openNodes(1);
     await chain.run(async (rpc) => {
       expect(await rpc.logs({ ...range, topics: [] })).toEqual([]);
       expect(await rpc.logs({ ...range, addresses: [] })).toEqual([]);
-      expect(await rpc.logsOfBlocks([node.chain.head.hash], [])).toEqual([[]]);
+      expect(await rpc.logsOfBlocks([hashOf(node.chain, 29)], [])).toEqual([[]]);
     });
     expect(node.calls.map(({ method }) => method)).not.toContain('eth_getLogs');
   });
 
-  test('gets user and password of the URL in a header, and its name shows nothing of them', async () => {
+  test('gets user and password of its URL in a header, and no error shows them or the key', async () => {
     const node = await startFaultyNode();
     const url = new URL(`http://us%20er:pass%3Aword@${node.host}/v3/secret-key?token=hidden-token`);
     const chain = createChain(
@@ -127,31 +122,10 @@ describe('a node that tells the truth', () => {
     expect(request?.headers.authorization).toBe(`Basic ${Buffer.from('us er:pass:word').toString('base64')}`);
     expect(request?.headers['user-agent']).toBe('lanescan/9');
     node.methods.eth_getLogs = () => {
-      throw new Refused(-32000, 'nothing for secret-key, hidden-token or pass%3Aword\u001b[31m');
+      throw rpcError(-32000, 'nothing for secret-key, hidden-token or pass%3Aword\u001b[31m');
     };
     const { message } = await failureOf(chain.run((rpc) => rpc.logs(range)));
     expect(message).toBe(`${node.host}: eth_getLogs: nothing for …, … or … [31m (-32000)`);
-  });
-
-  test('gives logs in the order of the chain, in whatever order the node has them', async () => {
-    const node = await startFaultyNode();
-    const chain = openChain([node]);
-    const ordered = await chain.run((rpc) => rpc.logs(range));
-    node.misbehave = whenAsked('eth_getLogs', {
-      change: (answer) => ({
-        ...(answer as object),
-        result: (answer as { result: unknown[] }).result.toReversed(),
-      }),
-    });
-    expect(await chain.run((rpc) => rpc.logs(range))).toEqual(ordered);
-    expect(ordered.length).toBeGreaterThan(5);
-  });
-
-  test('answers over few connections, which are kept', async () => {
-    const node = await startFaultyNode();
-    const chain = openChain([node]);
-    for (let i = 0; i < 10; i++) await chain.run((rpc) => rpc.head());
-    expect(new Set(node.requests.map(({ headers }) => headers.connection))).toEqual(new Set(['keep-alive']));
   });
 });
 
@@ -163,16 +137,14 @@ describe('finality', () => {
     [5, 24],
     [1000, 0],
   ] as const)('%s is block %s of a chain whose head is 29', async (finality, number) => {
-    const node = await startFaultyNode();
-    const chain = openChain([node], { finality });
+    const { node, chain } = await openNodes(1, { finality });
     const found = await chain.run(async (rpc) => rpc.finalized(await rpc.head()));
-    expect(found).toMatchObject({ number, hash: node.chain.blocks[number]?.hash });
+    expect(found).toMatchObject({ number, hash: hashOf(node.chain, number) });
   });
 
   test('never passes the head that was read before it', async () => {
-    const node = await startFaultyNode();
+    const { node, chain } = await openNodes(1);
     node.finalityDepth = 0;
-    const chain = openChain([node]);
     const found = await chain.run(async (rpc) => {
       const head = await rpc.head();
       node.chain.grow(3);
@@ -187,18 +159,16 @@ describe('finality', () => {
     ['Besu and Erigon', [-39001, 'Unknown block']],
     ['a node before the merge', [-32602, 'invalid argument 0: hex string without 0x prefix']],
     ['Rootstock', [-32602, 'unsupported block tag: finalized']],
-  ] as const)('a tag that is not known (%s) is told together with the remedy', async (_who, error) => {
-    const node = await startFaultyNode();
-    const honest = node.chain;
+  ] as const)('that a node does not know (%s) is an error with the remedy', async (_who, error) => {
+    const { node, chain } = await openNodes(1);
     node.methods.eth_getBlockByNumber = ([tag]) => {
       if (tag === 'finalized') {
-        if (error) throw new Refused(error[0], error[1]);
+        if (error) throw rpcError(error[0], error[1]);
         return null;
       }
-      const { logs: _, number, timestamp, ...rest } = honest.head;
+      const { number, timestamp, ...rest } = blockOf(node.chain, node.chain.head);
       return { ...rest, number: quantity(number), timestamp: quantity(timestamp) };
     };
-    const chain = openChain([node]);
     const failure = await failureOf(chain.run(async (rpc) => rpc.finalized(await rpc.head())));
     expect(failure).toBeInstanceOf(NodeError);
     expect(failure.message).toMatch(/knows no finalized block; configure a depth .*`finality: 64`/);
@@ -206,10 +176,10 @@ describe('finality', () => {
 });
 
 describe('failures of the transport', () => {
-  type Failure = readonly [name: string, misbehaviour: Misbehaviour, problem: RegExp];
+  type Failure = readonly [name: string, misbehaviour: Fault, problem: RegExp];
   const silences: readonly Failure[] = [
-    ['no answer', 'hang', /no answer within 10 s/],
-    ['half an answer and silence', 'stall', /no whole answer within 10 s/],
+    ['no answer', 'hang', /no answer within 4 s/],
+    ['half an answer and silence', 'stall', /no whole answer within 4 s/],
   ];
   const failures: readonly Failure[] = [
     ['a connection that is reset', 'reset', /no connection \(.*(ECONNRESET|SOCKET)/],
@@ -226,43 +196,29 @@ describe('failures of the transport', () => {
     ['a gateway that waited', { status: 504, body: '' }, /HTTP 504/],
   ];
 
-  const movesTheWork = async (misbehaviour: Misbehaviour, expected: RegExp) => {
-    const [bad, good] = [await startFaultyNode(), await startFaultyNode()];
-    const chain = openChain([bad, good], {}, { timing: briefly });
+  const isNoticed = async (fault: Fault, expected: RegExp, timing = briefly) => {
+    const { nodes, chain } = await openNodes(2, {}, { timing });
+    const [bad, good] = nodes as readonly [FaultyNode, FaultyNode];
     expect(await chain.run(nameOf)).toBe(bad.host);
-    bad.misbehave = () => misbehaviour;
+    bad.misbehave = () => fault;
     expect(await chain.run(nameOf)).toBe(good.host);
-    const [health] = chain.health();
-    expect(health).toMatchObject({
-      name: bad.host,
-      healthy: false,
-      problem: expect.stringMatching(expected),
-    });
-    expect(health?.failures).toBeGreaterThan(0);
-    expect(chain.health()[1]).toMatchObject({ healthy: true, failures: 0 });
-  };
-  test.each(failures)('%s moves the work to the next endpoint', (_, ...failure) => movesTheWork(...failure));
-  test.each(silences)('%s moves the work to the next endpoint', { tags: 'slow' }, (_, ...failure) =>
-    movesTheWork(...failure),
-  );
-
-  const isNodeError = async (misbehaviour: Misbehaviour, expected: RegExp) => {
-    const node = await startFaultyNode();
-    const chain = openChain([node], {}, { timing: briefly });
-    await chain.run(nameOf);
-    node.misbehave = () => misbehaviour;
-    const failure = await failureOf(chain.run(nameOf));
+    const problem = expect.stringMatching(expected);
+    expect(chain.health()).toMatchObject([
+      { name: bad.host, healthy: false, problem },
+      { healthy: true, failures: 0 },
+    ]);
+    expect(chain.health()[0]?.failures).toBeGreaterThan(0);
+    const alone = openChain([bad], {}, { timing });
+    const failure = await failureOf(alone.run(nameOf));
     expect(failure).toBeInstanceOf(NodeError);
     expect(failure.message).toMatch(expected);
   };
-  test.each(failures)('%s from the only endpoint is a NodeError', (_, ...failure) => isNodeError(...failure));
-  test.each(silences)('%s from the only endpoint is a NodeError', { tags: 'slow' }, (_, ...failure) =>
-    isNodeError(...failure),
-  );
+  const title = '%s moves the work to the next endpoint, and is a NodeError where there is none';
+  test.each(failures)(title, (_, ...failure) => isNoticed(...failure));
+  test.each(silences)(title, { tags: 'slow' }, (_, ...failure) => isNoticed(...failure, impatient));
 
   test('a connection that is reset once is tried again at once, and nobody is blamed', async () => {
-    const node = await startFaultyNode();
-    const chain = openChain([node]);
+    const { node, chain } = await openNodes(1);
     await chain.run(nameOf);
     let resets = 1;
     node.misbehave = () => (resets-- > 0 ? 'reset' : undefined);
@@ -278,7 +234,7 @@ describe('failures of the transport', () => {
     await first.down();
     expect(await chain.run(nameOf)).toBe(second.host);
     await first.up();
-    await vi.waitFor(async () => expect(await chain.run(nameOf)).toBe(first.host), { timeout: 120_000 });
+    await vi.waitFor(async () => expect(await chain.run(nameOf)).toBe(first.host), WAIT);
     expect(notices).toEqual([
       expect.stringMatching(new RegExp(`^${first.host}: .*ECONNREFUSED.*; set back for`)),
       `${first.host} is back`,
@@ -295,12 +251,12 @@ describe('failures of the transport', () => {
       calls.some(({ params }) => (params[0] as { to?: string } | undefined)?.to === hostile)
         ? 'hang'
         : undefined;
-    const chain = openChain([node], {}, { timing: briefly });
+    const chain = openChain([node], {}, { timing: impatient });
     const others = [1, 2, 3].map((digit) => `0x${`0${digit}`.repeat(20)}` as Hex);
     const asked = [...others, hostile].map((to) => ({ to, data: '0x01' as const }));
     // At first it may be the node that is slow.
     for (let time = 1; time <= 2; time++) {
-      await expect(chain.run((rpc) => rpc.calls(asked))).rejects.toThrow('no answer within 10 s');
+      await expect(chain.run((rpc) => rpc.calls(asked))).rejects.toThrow('no answer within 4 s');
     }
     expect(await chain.run((rpc) => rpc.calls(asked))).toEqual([...others, undefined]);
     // From now on it is not asked any more.
@@ -318,7 +274,7 @@ describe('failures of the transport', () => {
     fallen.methods.eth_call = () => '0x';
     const asked = [{ to: `0x${'01'.repeat(20)}` as Hex, data: '0x01' as const }];
     expect(await chain.run((rpc) => rpc.calls(asked))).toEqual([undefined]);
-    (fallen.chain.blocks as TinyBlock[]).pop();
+    fallen.chain.grow(-1);
     expect(await chain.run((rpc) => rpc.calls(asked))).toEqual(['0x01']);
     expect(chain.health()[0]?.problem).toContain(`its state is of block ${height - 1}`);
   });
@@ -348,7 +304,7 @@ describe('failures of the transport', () => {
       let underWay = 0;
       const lie = async () => {
         underWay++;
-        await vi.waitFor(() => expect(underWay).toBe(count), { timeout: 120_000 });
+        await vi.waitFor(() => expect(underWay).toBe(count), WAIT);
         throw new NodeError('it lied');
       };
       await Promise.all(Array.from({ length: count }, () => failureOf(chain.run(lie))));
@@ -360,10 +316,10 @@ describe('failures of the transport', () => {
 
   test.each(['header not found', 'history has been pruned for this block'])(
     'rests do not grow beyond a moment where it answers but rejects: %s',
-    async (rpcError) => {
+    async (words) => {
       const node = await startFaultyNode();
       node.methods.eth_getLogs = () => {
-        throw new Refused(-32000, rpcError);
+        throw rpcError(-32000, words);
       };
       const rests: number[] = [];
       const chain = openChain(
@@ -415,8 +371,7 @@ describe('failures of the transport', () => {
   });
 
   test('a closed chain answers nothing any more', async () => {
-    const node = await startFaultyNode();
-    const chain = openChain([node]);
+    const { chain } = await openNodes(1);
     await chain.run(nameOf);
     chain.close();
     expect((await failureOf(chain.run(nameOf))).message).toMatch(/are closed/);
@@ -436,7 +391,7 @@ describe('choosing an endpoint', () => {
     );
   });
 
-  test.each<[string, { chainId?: number }, Misbehaviour | undefined]>([
+  test.each<[string, { chainId?: number }, Fault | undefined]>([
     ['of another network', { chainId: 1 }, undefined],
     ['that rejects the key', {}, { status: 401, body: 'no' }],
   ])('one %s is left alone for 5 minutes', async (_what, options, misbehaviour) => {
@@ -447,7 +402,7 @@ describe('choosing an endpoint', () => {
     const timing = { ...briefly, firstPauseMs: 1, longestPauseMs: 1, longestRetryAfterMs: 600_000 };
     const chain = openChain([bad, good], {}, { timing, notice: (line) => notices.push(line) });
     expect(await chain.run(nameOf)).toBe(good.host);
-    await vi.waitFor(() => expect(notices.join()).toContain('set back for 300.0 s'), { timeout: 120_000 });
+    await vi.waitFor(() => expect(notices.join()).toContain('set back for 300.0 s'), WAIT);
     const asked = bad.calls.length;
     for (let i = 0; i < 5; i++) {
       await delay(5);
@@ -467,8 +422,7 @@ describe('choosing an endpoint', () => {
   });
 
   test('says again who it is after every failure', async () => {
-    const node = await startFaultyNode();
-    const chain = openChain([node]);
+    const { node, chain } = await openNodes(1);
     await chain.run(nameOf);
     node.misbehave = () => ({ status: 500, body: '' });
     await failureOf(chain.run(nameOf));
@@ -491,7 +445,7 @@ describe('choosing an endpoint', () => {
     });
     expect(await chain.run(nameOf, 10)).toBe(stale.host);
     stale.chain.grow(8);
-    await vi.waitFor(async () => expect(await chain.run(nameOf, 25)).toBe(stale.host), { timeout: 120_000 });
+    await vi.waitFor(async () => expect(await chain.run(nameOf, 25)).toBe(stale.host), WAIT);
     expect(chain.health()[0]).toMatchObject({ healthy: true, headBlock: 27 });
   });
 
@@ -579,230 +533,166 @@ describe('choosing an endpoint', () => {
 });
 
 describe('answers that cannot be believed', () => {
-  type Change = (result: never) => unknown;
-  const inResult = (change: Change) => ({
-    change: (answer: unknown) => {
+  type Json = Record<string, unknown>;
+  /** Changes the whole answer, its results, its block, or its first log. */
+  const answer = (change: (answer: Json) => unknown): Fault => ({ change: (given) => change(given as Json) });
+  const answers = (change: (answers: Json[]) => unknown): Fault => ({
+    change: (given) => change(given as Json[]),
+  });
+  const result = (change: (result: never) => unknown): Fault => ({
+    change: (given) => {
       const changed = (one: { result: never }) => ({ ...one, result: change(one.result) });
-      return Array.isArray(answer) ? answer.map(changed) : changed(answer as { result: never });
+      return Array.isArray(given) ? given.map(changed) : changed(given as { result: never });
     },
   });
-  type Json = Record<string, unknown>;
-  const firstLog = (change: Json) =>
-    inResult(([first, ...rest]: Json[]) => [{ ...first, ...change }, ...rest]);
-  const logs = (rpc: ChainNode) => rpc.logs({ ...range, addresses: [CONTRACT] });
-  const block = (change: Json) => inResult((given: Json) => ({ ...given, ...change }));
-  const untrusted = `0x${'ee'.repeat(32)}`;
+  const block = (change: Json) => result((given: Json) => ({ ...given, ...change }));
+  const logs = (change: (logs: Json[]) => unknown) => result(change as never);
+  const firstLog = (change: Json) => logs(([first, ...rest]) => [{ ...first, ...change }, ...rest]);
 
-  const lies: readonly (readonly [
-    string,
-    string,
-    Misbehaviour,
-    (rpc: ChainNode) => Promise<unknown>,
-    RegExp,
-  ])[] = [
+  const tiny = makeTinyChain(30);
+  const hash = hashOf(tiny, 3);
+  const [transaction] = blockOf(tiny, 0).transactions;
+  const soon = quantity(Math.floor(Date.now() / 1000) + 7200);
+
+  type Lie = readonly [what: string, fault: Fault, problem: RegExp];
+  /** A method, a question that leads to it, and answers that are not to be believed. */
+  const questions: readonly (readonly [string, (rpc: ChainNode) => Promise<unknown>, readonly Lie[]])[] = [
     [
-      'the id of another call',
       'eth_getLogs',
-      { change: (a) => ({ ...(a as Json), id: 7777 }) },
-      logs,
-      /another call/,
+      (rpc) => rpc.logs({ ...range, addresses: [CONTRACT] }),
+      [
+        ['the id of another call', answer((given) => ({ ...given, id: 7777 })), /another call/],
+        ['an id that is text', answer((given) => ({ ...given, id: String(given.id) })), /another call/],
+        ['no result', answer(({ id }) => ({ id })), /without a result/],
+        ['a list where one answer is due', answer((given) => [given]), /another call/],
+        ['null', answer(() => null), /no JSON-RPC/],
+        ['a number for logs', result(() => 5), /no list of logs/],
+        ['null for logs', result(() => null), /no list of logs/],
+        [
+          'a log outside the range',
+          logs((l) => [...l, { ...l[0], blockNumber: '0x15' }]),
+          /21, outside 0 to 20/,
+        ],
+        [
+          'a log of another contract',
+          firstLog({ address: `0x${'dd'.repeat(20)}` }),
+          /0xdd.* was not asked for/,
+        ],
+        ['a log with another topic', firstLog({ topics: [foreign] }), /topic that was not asked for/],
+        ['a log without topics', firstLog({ topics: [] }), /topic that was not asked for/],
+        ['a log twice', logs((l) => [l[0], ...l]), /log 0 of block 0 twice/],
+        ['a log that was removed', firstLog({ removed: true }), /a log that was removed/],
+        [
+          'two hashes for one block',
+          logs((l) => [l[0], { ...l[0], logIndex: '0x5', blockHash: foreign }]),
+          /two hashes for block 0/,
+        ],
+        [
+          'one hash for two blocks',
+          logs((l) => [l[0], { ...l[1], blockHash: l[0]?.blockHash }]),
+          /two hashes for block/,
+        ],
+        ['a log of a pending block', firstLog({ blockHash: null }), /no blockHash of a log/],
+        ['a log with half an address', firstLog({ address: '0xc0c0' }), /no address of a log/],
+        ['a log with odd data', firstLog({ data: '0x123' }), /no data of a log/],
+        ['a log with a number in decimal', firstLog({ blockNumber: 3 }), /no blockNumber of a log/],
+      ],
     ],
     [
-      'an id that is text',
       'eth_getLogs',
-      { change: (a) => ({ ...(a as Json), id: String((a as Json).id) }) },
-      logs,
-      /another call/,
+      (rpc) => rpc.logsOfBlocks([hash], [TOPIC]),
+      [['a log of another block', firstLog({ blockHash: foreign }), /a log of another block/]],
     ],
     [
-      'no result',
-      'eth_getLogs',
-      { change: (answer) => ({ id: (answer as Json).id }) },
-      logs,
-      /without a result/,
-    ],
-    ['a list where one answer is due', 'eth_getLogs', { change: (a) => [a] }, logs, /another call/],
-    ['null', 'eth_getLogs', { change: () => null }, logs, /no JSON-RPC/],
-    ['a number for logs', 'eth_getLogs', inResult(() => 5), logs, /no list of logs/],
-    ['null for logs', 'eth_getLogs', inResult(() => null), logs, /no list of logs/],
-    [
-      'a log outside the range',
-      'eth_getLogs',
-      inResult((l: Json[]) => [...l, { ...l[0], blockNumber: '0x15' }]),
-      logs,
-      /a log of block 21, outside 0 to 20/,
-    ],
-    [
-      'a log of another contract',
-      'eth_getLogs',
-      firstLog({ address: `0x${'dd'.repeat(20)}` }),
-      logs,
-      /a log of 0xdd.* was not asked for/,
-    ],
-    [
-      'a log with another topic',
-      'eth_getLogs',
-      firstLog({ topics: [untrusted] }),
-      logs,
-      /topic that was not asked for/,
-    ],
-    ['a log without topics', 'eth_getLogs', firstLog({ topics: [] }), logs, /topic that was not asked for/],
-    ['a log twice', 'eth_getLogs', inResult((l: Json[]) => [l[0], ...l]), logs, /log 0 of block 0 twice/],
-    ['a log that was removed', 'eth_getLogs', firstLog({ removed: true }), logs, /a log that was removed/],
-    [
-      'two hashes for one block',
-      'eth_getLogs',
-      inResult((l: Json[]) => [l[0], { ...l[0], logIndex: '0x5', blockHash: untrusted }]),
-      logs,
-      /two hashes for block 0/,
-    ],
-    [
-      'one hash for two blocks',
-      'eth_getLogs',
-      inResult((l: Json[]) => [l[0], { ...l[1], blockHash: l[0]?.blockHash }]),
-      logs,
-      /two hashes for block/,
-    ],
-    ['a log of a pending block', 'eth_getLogs', firstLog({ blockHash: null }), logs, /no blockHash of a log/],
-    [
-      'a log with half an address',
-      'eth_getLogs',
-      firstLog({ address: '0xc0c0' }),
-      logs,
-      /no address of a log/,
-    ],
-    ['a log with odd data', 'eth_getLogs', firstLog({ data: '0x123' }), logs, /no data of a log/],
-    [
-      'a log with a number in decimal',
-      'eth_getLogs',
-      firstLog({ blockNumber: 3 }),
-      logs,
-      /no blockNumber of a log/,
-    ],
-    [
-      'a block of another number',
       'eth_getBlockByNumber',
-      block({ number: '0x5' }),
       (rpc) => rpc.blocks([4]),
-      /block 5 instead of 4/,
-    ],
-    ['no block', 'eth_getBlockByNumber', inResult(() => null), (rpc) => rpc.blocks([4]), /it has no block 4/],
-    [
-      'a block without a bloom',
-      'eth_getBlockByNumber',
-      block({ logsBloom: '0x00' }),
-      (rpc) => rpc.blocks([4]),
-      /no logsBloom/,
+      [
+        ['a block of another number', block({ number: '0x5' }), /block 5 instead of 4/],
+        ['no block', result(() => null), /it has no block 4/],
+        ['a block without a bloom', block({ logsBloom: '0x00' }), /no logsBloom/],
+      ],
     ],
     [
-      'a block with an absurd number',
       'eth_getBlockByNumber',
-      block({ number: `0x${'f'.repeat(16)}` }),
       (rpc) => rpc.head(),
-      /no number of a block/,
+      [
+        ['a block with an absurd number', block({ number: `0x${'f'.repeat(16)}` }), /no number of a block/],
+        ['a head in the future', block({ timestamp: soon }), /in the future/],
+      ],
     ],
     [
-      'a head in the future',
       'eth_getBlockByNumber',
-      block({ timestamp: quantity(Math.floor(Date.now() / 1000) + 7200) }),
-      (rpc) => rpc.head(),
-      /in the future/,
+      (rpc) => rpc.blocks([1, 2, 3]),
+      [
+        ['fewer answers than calls', answers((given) => given.slice(1)), /2 answers to a batch of 3/],
+        ['one answer twice', answers(([first, second]) => [first, second, first]), /no JSON-RPC/],
+        [
+          'one wrong id among the answers',
+          answers((given) => given.map((one, index) => (index === 1 ? { ...one, id: 999 } : one))),
+          /no JSON-RPC/,
+        ],
+      ],
     ],
     [
-      'a block of another hash',
       'eth_getBlockByHash',
-      block({ hash: untrusted }),
-      (rpc) => rpc.blockByHash(makeTinyChain(30).blocks[3]?.hash as Hex),
-      /instead of/,
+      (rpc) => rpc.blockByHash(hash),
+      [['a block of another hash', block({ hash: foreign }), /instead of/]],
     ],
     [
-      'a log of another block',
-      'eth_getLogs',
-      firstLog({ blockHash: untrusted }),
-      (rpc) => rpc.logsOfBlocks([makeTinyChain(30).blocks[3]?.hash as Hex], [TOPIC]),
-      /a log of another block/,
-    ],
-    [
-      'receipts of another block',
       'eth_getBlockReceipts',
-      inResult((l: Json[]) => l.map((r) => ({ ...r, blockHash: untrusted }))),
-      (rpc) => rpc.receiptLogs([makeTinyChain(30).blocks[3]?.hash as Hex], [TOPIC]),
-      /a receipt of another block/,
+      (rpc) => rpc.receiptLogs([hash], [TOPIC]),
+      [
+        [
+          'receipts of another block',
+          logs((receipts) => receipts.map((receipt) => ({ ...receipt, blockHash: foreign }))),
+          /a receipt of another block/,
+        ],
+        ['no receipts', result(() => null), /it has no receipts/],
+      ],
     ],
     [
-      'no receipts',
-      'eth_getBlockReceipts',
-      inResult(() => null),
-      (rpc) => rpc.receiptLogs([makeTinyChain(30).blocks[3]?.hash as Hex], [TOPIC]),
-      /it has no receipts/,
-    ],
-    [
-      'no transaction',
       'eth_getTransactionByHash',
-      inResult(() => null),
-      (rpc) => rpc.transactions([untrusted as Hex]),
-      /it has no transaction/,
+      (rpc) => rpc.transactions([foreign]),
+      [
+        ['no transaction', result(() => null), /it has no transaction/],
+        [
+          'another transaction',
+          result(() => ({ ...transaction, input: '0x' })),
+          /transaction 0x.* instead of 0xee/,
+        ],
+      ],
     ],
     [
-      'another transaction',
-      'eth_getTransactionByHash',
-      inResult(() => transactionOf(makeTinyChain(3).blocks[0]?.logs[0] as never)),
-      (rpc) => rpc.transactions([untrusted as Hex]),
-      /transaction 0x.* instead of 0xee/,
-    ],
-    [
-      'an answer of a contract that is no hex',
       'eth_call',
-      inResult(() => 'yes'),
       (rpc) => rpc.calls([{ to: CONTRACT, data: '0x' }]),
-      /no bytes/,
-    ],
-    [
-      'fewer answers than calls',
-      'eth_getBlockByNumber',
-      { change: (a) => (a as unknown[]).slice(1) },
-      (rpc) => rpc.blocks([1, 2, 3]),
-      /2 answers to a batch of 3/,
-    ],
-    [
-      'one answer twice',
-      'eth_getBlockByNumber',
-      { change: (a) => [(a as unknown[])[0], ...(a as unknown[]).slice(1, 2), (a as unknown[])[0]] },
-      (rpc) => rpc.blocks([1, 2, 3]),
-      /no JSON-RPC/,
-    ],
-    [
-      'one wrong id among the answers',
-      'eth_getBlockByNumber',
-      { change: (a) => (a as Json[]).map((one, i) => (i === 1 ? { ...one, id: 999 } : one)) },
-      (rpc) => rpc.blocks([1, 2, 3]),
-      /no JSON-RPC/,
+      [['an answer of a contract that is no hex', result(() => 'yes'), /no bytes/]],
     ],
   ];
+  const lies = questions.flatMap(([method, ask, list]) =>
+    list.map(([what, fault, problem]) => [what, method, ask, fault, problem] as const),
+  );
 
   test.each(lies)(
     '%s is the fault of the node, and the next one is asked',
-    async (_what, method, misbehaviour, ask, expected) => {
-      const [liar, honest] = [await startFaultyNode(), await startFaultyNode()];
-      const chain = openChain([liar, honest]);
+    async (_what, method, ask, fault, problem) => {
+      const { nodes, chain } = await openNodes(2);
+      const [liar, honest] = nodes as readonly [FaultyNode, FaultyNode];
       await chain.run(nameOf);
-      await vi.waitFor(() => expect(chain.health()[1]?.headBlock).toBe(29), { timeout: 120_000 });
-      liar.misbehave = whenAsked(method, misbehaviour);
+      await vi.waitFor(() => expect(chain.health()[1]?.headBlock).toBe(29), WAIT);
+      liar.misbehave = whenAsked(method, fault);
       const asked: string[] = [];
-      const work = async (rpc: ChainNode) => {
+      await chain.run(async (rpc) => {
         asked.push(rpc.name);
         // What it makes of the honest one's answer is not at issue.
         return rpc.name === honest.host ? undefined : ask(rpc);
-      };
-      await chain.run(work);
+      });
       expect(asked).toEqual([liar.host, honest.host]);
-      expect(chain.health()[0]).toMatchObject({ healthy: false, problem: expect.stringMatching(expected) });
+      expect(chain.health()[0]).toMatchObject({ healthy: false, problem: expect.stringMatching(problem) });
     },
   );
 
   test('batches are matched by their ids, in whatever order the answers come', async () => {
-    const node = await startFaultyNode();
-    const chain = openChain([node]);
+    const { node, chain } = await openNodes(1);
     await chain.run(nameOf);
     node.misbehave = () => ({ change: (answer) => (Array.isArray(answer) ? [...answer].reverse() : answer) });
     const found = await chain.run((rpc) => rpc.blocks([9, 1, 5]));
@@ -922,8 +812,7 @@ describe('rates', () => {
   });
 
   test('a batch is no larger than what a second allows, and each of its calls counts', async () => {
-    const node = await startFaultyNode();
-    const chain = openChain([node], { requestsPerSecond: 25, batchSize: 50 });
+    const { node, chain } = await openNodes(1, { requestsPerSecond: 25, batchSize: 50 });
     const numbers = Array.from({ length: 24 }, (_, i) => i);
     const began = performance.now();
     await chain.run((rpc) => rpc.blocks(numbers));
@@ -935,8 +824,7 @@ describe('rates', () => {
   });
 
   test('429 with Retry-After is waited for, and is no failure', async () => {
-    const node = await startFaultyNode();
-    const chain = openChain([node], {}, { timing: { ...briefly, maxWaitMs: 5_000 } });
+    const { node, chain } = await openNodes(1, {}, { timing: { ...briefly, maxWaitMs: 5_000 } });
     await chain.run(nameOf);
     let rpcErrors = 1;
     let rejectedAt = 0;
@@ -968,9 +856,8 @@ describe('rates', () => {
     expect(busy.calls.length).toBe(asked);
   });
 
-  test('a node that rejects without an end is left after a few attempts', async () => {
-    const node = await startFaultyNode();
-    const chain = openChain([node]);
+  test('a node that refuses without an end is left after a few attempts', async () => {
+    const { node, chain } = await openNodes(1);
     await chain.run(nameOf);
     const before = node.calls.length;
     node.misbehave = () => ({ status: 429, headers: { 'retry-after': '0' } });
@@ -978,9 +865,8 @@ describe('rates', () => {
     expect(node.calls.length - before).toBeLessThan(15);
   });
 
-  test('calls of a batch that are rejected for their rate are asked again, and only those', async () => {
-    const node = await startFaultyNode();
-    const chain = openChain([node], {}, { timing: { ...briefly, maxWaitMs: 5_000 } });
+  test('calls of a batch that are refused for their rate are asked again, and only those', async () => {
+    const { node, chain } = await openNodes(1, {}, { timing: { ...briefly, maxWaitMs: 5_000 } });
     await chain.run(nameOf);
     node.calls.length = 0;
     let isFirst = true;
@@ -1003,86 +889,39 @@ describe('rates', () => {
 });
 
 describe('batches', () => {
-  const rpcErrors: readonly (readonly [string, (calls: number) => Misbehaviour | undefined, number])[] = [
-    ['not taken at all', (n) => (n > 1 ? { status: 400, body: 'Bad Request' } : undefined), 1],
-    [
-      'not taken, by an error without an id',
-      (n) =>
-        n > 1
-          ? {
-              status: 200,
-              body: '{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid Request"}}',
-            }
-          : undefined,
-      1,
+  const error = (code: number, message: string, more: object = {}) => ({
+    status: 200,
+    body: JSON.stringify({ ...more, error: { code, message } }),
+  });
+  const withoutId = { jsonrpc: '2.0', id: null };
+  const drpc = { code: 31, message: 'Batch of more than 3 requests are not allowed on free tier' };
+  const inEach: Fault = {
+    change: (answer) => (answer as { id: number }[]).map(({ id }) => ({ id, error: drpc })),
+  };
+  const inFirst: Fault = {
+    change: (answer) => [
+      { id: (answer as { id: number }[])[0]?.id, error: { code: -32600, message: 'batch too large' } },
     ],
-    [
-      '"batch requests are not supported"',
-      (n) =>
-        n > 1
-          ? { status: 200, body: '{"error":{"code":-32000,"message":"batch requests are not supported"}}' }
-          : undefined,
-      1,
-    ],
+  };
+  /** Who rejects batches of more calls than how many, and how. */
+  const rejections: readonly (readonly [string, number, Fault])[] = [
+    ['not taken at all', 1, { status: 400, body: 'Bad Request' }],
+    ['not taken, by an error without an id', 1, error(-32600, 'Invalid Request', withoutId)],
+    ['"batch requests are not supported"', 1, error(-32000, 'batch requests are not supported')],
     [
       'Erigon: at most 4, and it says so',
-      (n) =>
-        n > 4
-          ? {
-              status: 200,
-              body: `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"batch limit 4 exceeded: ${n} requests given"}}`,
-            }
-          : undefined,
       4,
+      error(-32000, 'batch limit 4 exceeded: 16 requests given', withoutId),
     ],
-    [
-      'dRPC: at most 3, in each answer',
-      (n) =>
-        n > 3
-          ? {
-              change: (answer) =>
-                (answer as { id: number }[]).map(({ id }) => ({
-                  id,
-                  error: { code: 31, message: 'Batch of more than 3 requests are not allowed on free tier' },
-                })),
-            }
-          : undefined,
-      3,
-    ],
-    [
-      'dRPC: at most 3, in one error',
-      (n) =>
-        n > 3
-          ? {
-              status: 500,
-              body: '[{"message":"Batch of more than 3 requests are not allowed on free tier","code":31}]',
-            }
-          : undefined,
-      3,
-    ],
-    [
-      'geth: "batch too large"',
-      (n) =>
-        n > 2
-          ? {
-              change: (answer) => [
-                {
-                  jsonrpc: '2.0',
-                  id: (answer as { id: number }[])[0]?.id,
-                  error: { code: -32600, message: 'batch too large' },
-                },
-              ],
-            }
-          : undefined,
-      2,
-    ],
-    ['too long for a proxy', (n) => (n > 5 ? { status: 413, body: '<html>' } : undefined), 5],
+    ['dRPC: at most 3, in each answer', 3, inEach],
+    ['dRPC: at most 3, in one error', 3, { status: 500, body: JSON.stringify([drpc]) }],
+    ['geth: "batch too large"', 2, inFirst],
+    ['too long for a proxy', 5, { status: 413, body: '<html>' }],
   ];
 
-  test.each(rpcErrors)('%s: smaller ones are sent from then on', async (_who, misbehave, largest) => {
-    const node = await startFaultyNode();
-    const chain = openChain([node], { batchSize: 16 });
-    node.misbehave = (calls) => misbehave(calls.length);
+  test.each(rejections)('%s: smaller ones are sent from then on', async (_who, largest, fault) => {
+    const { node, chain } = await openNodes(1, { batchSize: 16 });
+    node.misbehave = (calls) => (calls.length > largest ? fault : undefined);
     const numbers = Array.from({ length: 30 }, (_, i) => 29 - i);
     const read = () => chain.run((rpc) => rpc.blocks(numbers));
     expect((await read()).map(({ number }) => number)).toEqual(numbers);
@@ -1090,23 +929,21 @@ describe('batches', () => {
     expect((await read()).map(({ number }) => number)).toEqual(numbers);
     const sizes = node.requests.map(({ calls }) => calls.length);
     expect(Math.max(...sizes)).toBeLessThanOrEqual(largest);
-    // No more RPC errors.
+    // No more rejections.
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(numbers.length);
     expect(chain.health()[0]).toMatchObject({ healthy: true, failures: 0 });
   });
 
   test('one call goes out as an object, not as a list', async () => {
-    const node = await startFaultyNode();
-    const chain = openChain([node], { batchSize: 1 });
+    const { node, chain } = await openNodes(1, { batchSize: 1 });
     await chain.run((rpc) => rpc.blocks([1, 2, 3]));
     expect(new Set(node.requests.map(({ batch }) => batch))).toEqual(new Set([0]));
   });
 
   test('a contract that speaks of batches and rates changes nothing', async () => {
-    const node = await startFaultyNode();
-    const chain = openChain([node]);
+    const { node, chain } = await openNodes(1);
     node.contracts[CONTRACT] = () => {
-      throw new Refused(3, 'execution reverted: batch of more than 1 too many requests, rate limit');
+      throw rpcError(3, 'execution reverted: batch of more than 1 too many requests, rate limit');
     };
     const calls = Array.from({ length: 5 }, () => ({ to: CONTRACT, data: '0x' as Hex }));
     expect(await chain.run((rpc) => rpc.calls(calls))).toEqual(calls.map(() => undefined));
@@ -1115,8 +952,7 @@ describe('batches', () => {
   });
 
   test('answers beyond the size of a batch are asked for alone (geth)', async () => {
-    const node = await startFaultyNode();
-    const chain = openChain([node]);
+    const { node, chain } = await openNodes(1);
     await chain.run(nameOf);
     node.misbehave = (calls) =>
       calls.length === 1

@@ -241,7 +241,7 @@ describe.skipIf(older === undefined)('files of an older PostgreSQL', () => {
   });
 
   test('survive kill -9 of the upgrade at any step, and the next upgrade finishes', {
-    tags: 'slow',
+    tags: 'release',
   }, async () => {
     const { folder, content } = await olderData(3_000);
     const steps = [
@@ -273,7 +273,7 @@ describe.skipIf(older === undefined)('files of an older PostgreSQL', () => {
   });
 
   test('killed between its last renames, an upgrade is finished by the next process that opens the folder', {
-    tags: 'slow',
+    tags: 'release',
   }, async () => {
     const { folder, content } = await olderData(5);
     await upgradeEmbedded({ dataFolder: folder, fromBinaries: flags[1], notice: () => {} });
@@ -298,7 +298,7 @@ describe.skipIf(older === undefined)('files of an older PostgreSQL', () => {
     expect(await withOlderServer(folder, contentOf)).toEqual(content);
   });
 
-  test('upgraded by two processes at once are upgraded once', { tags: 'slow' }, async () => {
+  test('upgraded by two processes at once are upgraded once', { tags: 'release' }, async () => {
     const { folder, content } = await olderData(5);
     const outcomes = await Promise.all([1, 2].map(() => runProgram(['migrate', ...flags, '--data', folder])));
     const upgraded = outcomes.filter(({ stdout }) => stdout.includes('Upgraded from'));
@@ -309,7 +309,9 @@ describe.skipIf(older === undefined)('files of an older PostgreSQL', () => {
     expect(fs.readdirSync(folder).filter((name) => name.startsWith('postgres.pg'))).toHaveLength(1);
   });
 
-  test('that another upgrade replaces before the old server starts are left alone, with the reason', async () => {
+  test('that another upgrade replaces before the old server starts are left alone, with the reason', {
+    tags: 'release',
+  }, async () => {
     const { folder } = await olderData(5);
     const copy = newDataFolder();
     execFileSync('cp', ['-a', folder, copy]);

@@ -6,11 +6,12 @@
  * final chain. The states of branches it forgets, so that what a branch changed is asked while it is recorded.
  */
 import { encodeFunctionData, type Hex, numberToHex, parseAbi, toEventSelector } from 'viem';
+import { RpcError, rpcError } from '../json-rpc-server.ts';
 import type { LabNetwork, RawLog } from '../lab/lab.ts';
+import type { ChainSource, Json } from '../virtual-chain/endpoint.ts';
+import { type Filter, queryOf } from '../virtual-chain/log-limits.ts';
 
-type Json = Readonly<Record<string, unknown>>;
-
-export interface ReplayBlock {
+export interface RecordedBlock {
   readonly number: number;
   readonly hash: Hex;
   /** As the node gave it, transactions by their hashes. */
@@ -21,37 +22,37 @@ export interface ReplayBlock {
 }
 
 /** Blocks that the chain has abandoned, from the lowest up. */
-export interface ReplayBranch {
+export interface RecordedBranch {
   /** The last block that both have. */
   readonly forkNumber: number;
-  readonly blocks: readonly ReplayBlock[];
+  readonly blocks: readonly RecordedBlock[];
   /** What contracts answered in the branch and nowhere else. */
   readonly answers: ReadonlyMap<string, CallAnswer>;
 }
 
 /** One moment of a chain: all blocks up to a head. */
 export interface ChainView {
-  readonly head: ReplayBlock;
+  readonly head: RecordedBlock;
   /** Undefined above the head. */
-  at(number: number): ReplayBlock | undefined;
-  readonly branch: ReplayBranch | undefined;
+  at(number: number): RecordedBlock | undefined;
+  readonly branch: RecordedBranch | undefined;
 }
 
 export type CallAnswer =
   | { readonly result: unknown }
   | { readonly error: { readonly code: number; readonly message: string; readonly data?: unknown } };
 
-/** A network to replay. */
-export interface ReplayNetwork {
+/** A chain to replay. */
+export interface RecordedChain {
   readonly chainId: number;
   /** The chain as it is at the end, by height. */
-  readonly chain: readonly ReplayBlock[];
-  readonly branches: readonly ReplayBranch[];
+  readonly chain: readonly RecordedBlock[];
+  readonly branches: readonly RecordedBranch[];
   /** What a contract answers in the state of the view's head. */
   call(to: string, data: string, view: ChainView): Promise<CallAnswer>;
 }
 
-export function viewOf(chain: readonly ReplayBlock[], height: number, branch?: ReplayBranch): ChainView {
+export function viewOf(chain: readonly RecordedBlock[], height: number, branch?: RecordedBranch): ChainView {
   const at = (number: number) => {
     if (number > height) return undefined;
     return branch && number > branch.forkNumber
@@ -63,11 +64,86 @@ export function viewOf(chain: readonly ReplayBlock[], height: number, branch?: R
   return { head, at, branch };
 }
 
+/** The chain as a node shows it whose head is that of the view. */
+export function recordedSource(network: RecordedChain, view: ChainView): ChainSource {
+  const { blocks, transactions } = indexOf(network);
+  /** A node knows the blocks of its own chain and of branches that it may have left, but none it has yet to see. */
+  const byHash = (hash: Hex): RecordedBlock | undefined => {
+    const block = blocks.get(hash);
+    if (!block || block.number > view.head.number) return undefined;
+    const isOfFinalChain = network.chain[block.number] === block;
+    return isOfFinalChain && view.at(block.number) !== block ? undefined : block;
+  };
+  const logsIn = (block: RecordedBlock | undefined, query: ReturnType<typeof queryOf>) =>
+    block &&
+    logsMatching(block, query).map((log) => ({ ...log, blockTimestamp: block.header.timestamp }) as Json);
+  return {
+    chainId: network.chainId,
+    head: view.head.number,
+    block: (number) => view.at(number)?.header,
+    blockByHash: (hash) => byHash(hash)?.header,
+    logs: ({ from, to, ...query }) =>
+      Array.from({ length: Math.max(0, to - from + 1) }, (_, index) => view.at(from + index)).flatMap(
+        (block) => logsIn(block, query) ?? [],
+      ),
+    logsOfBlock: (hash, query) => logsIn(byHash(hash), query),
+    receipts: (hash) => byHash(hash)?.receipts,
+    transaction: (hash) =>
+      // By number, as the same transaction may be in blocks of several branches.
+      transactions
+        .get(hash)
+        ?.find((block) => view.at(block.number) === block)
+        ?.transactions.find((transaction) => transaction.hash === hash),
+    async call(to, data) {
+      const answer = await network.call(to, data, view);
+      if ('error' in answer) throw new RpcError(answer.error, {}, answer.error.data);
+      return answer.result;
+    },
+    hasCode: () => {
+      throw rpcError(-32601, 'the method eth_getCode does not exist/is not available');
+    },
+  };
+}
+
+interface Index {
+  readonly blocks: ReadonlyMap<Hex, RecordedBlock>;
+  readonly transactions: ReadonlyMap<Hex, readonly RecordedBlock[]>;
+}
+
+const indexes = new WeakMap<RecordedChain, Index>();
+
+function indexOf(network: RecordedChain): Index {
+  const known = indexes.get(network);
+  if (known) return known;
+  const all = [...network.chain, ...network.branches.flatMap(({ blocks }) => blocks)];
+  const transactions = new Map<Hex, RecordedBlock[]>();
+  for (const block of all) {
+    for (const { hash } of block.transactions) {
+      transactions.set(hash, [...(transactions.get(hash) ?? []), block]);
+    }
+  }
+  const index = { blocks: new Map(all.map((block) => [block.hash, block])), transactions };
+  indexes.set(network, index);
+  return index;
+}
+
+export function matchingLogs(block: RecordedBlock, filter: Filter): readonly RawLog[] {
+  return logsMatching(block, queryOf(filter));
+}
+
+function logsMatching({ logs }: RecordedBlock, { topics, addresses }: ReturnType<typeof queryOf>) {
+  return logs.filter(
+    (log) =>
+      (topics?.includes(log.topics[0] as Hex) ?? true) &&
+      (addresses?.includes(log.address.toLowerCase() as Hex) ?? true),
+  );
+}
+
 export interface Recorder {
   /** Keeps what the chain has above `forkNumber`, which is about to be abandoned. */
   recordBranch(forkNumber: number): Promise<void>;
   /** Keeps the chain as it is now; nothing may happen on the node any more. */
-  finish(): Promise<ReplayNetwork>;
+  finish(): Promise<RecordedChain>;
 }
 
 const rampEvents = new Set<Hex | undefined>(
@@ -93,13 +169,13 @@ const READ_AT_ONCE = 25;
 export async function createRecorder(network: LabNetwork, other: bigint): Promise<Recorder> {
   const firstHead = await network.blockNumber();
   const routers = Object.values(network.routers);
-  const branches: ReplayBranch[] = [];
+  const branches: RecordedBranch[] = [];
   const ask = createBatch(network.url);
 
-  const readBlock = async (number: number): Promise<ReplayBlock> => {
+  const readBlock = async (number: number): Promise<RecordedBlock> => {
     const block = (await result(ask('eth_getBlockByNumber', [numberToHex(number), true]))) as Json & {
       readonly hash: Hex;
-      readonly transactions: ReplayBlock['transactions'];
+      readonly transactions: RecordedBlock['transactions'];
     };
     const receipts = await Promise.all(
       block.transactions.map(({ hash }) => result(ask('eth_getTransactionReceipt', [hash]))),
@@ -115,8 +191,8 @@ export async function createRecorder(network: LabNetwork, other: bigint): Promis
     };
   };
 
-  const readBlocks = async (from: number, to: number): Promise<readonly ReplayBlock[]> => {
-    const blocks: ReplayBlock[] = [];
+  const readBlocks = async (from: number, to: number): Promise<readonly RecordedBlock[]> => {
+    const blocks: RecordedBlock[] = [];
     for (let first = from; first <= to; first += READ_AT_ONCE) {
       const count = Math.min(READ_AT_ONCE, to - first + 1);
       blocks.push(
@@ -127,7 +203,7 @@ export async function createRecorder(network: LabNetwork, other: bigint): Promis
   };
 
   /** Everything that routers say of their ramps now, and the ramps that these blocks name of themselves. */
-  const readRamps = async (blocks: readonly ReplayBlock[]): Promise<ReadonlyMap<string, CallAnswer>> => {
+  const readRamps = async (blocks: readonly RecordedBlock[]): Promise<ReadonlyMap<string, CallAnswer>> => {
     const events = blocks.flatMap(({ logs }) => logs).filter(({ topics }) => rampEvents.has(topics[0]));
     if (events.length === 0) return new Map();
     const call = (functionName: (typeof views)[number]['name'], args: readonly bigint[] = []) =>
@@ -169,7 +245,7 @@ function keyOf(to: string, data: string): string {
  * What contracts say of themselves changes with few blocks: those that create contracts or move ramps. Between two of
  * them an answer is asked for once; and what is the same at both ends is taken to be the same between them.
  */
-function createCalls(chain: readonly ReplayBlock[], firstHead: number, ask: Ask): ReplayNetwork['call'] {
+function createCalls(chain: readonly RecordedBlock[], firstHead: number, ask: Ask): RecordedChain['call'] {
   const turns = chain.filter(
     ({ number, logs, transactions }) =>
       number <= firstHead ||
