@@ -174,7 +174,7 @@ describe('help and usage', () => {
     [['search', 'sepolia to nowhere-at-all'], /--dest is an unknown network, "nowhere-at-all"/],
     [['search', '0x1234…5678'], /is not a message id.*nor a token or label/],
     [['search', evmAddress('sender'), '--q', evmAddress('sender')], /--q is given more than once/],
-    [['search', '--url', 'lanescan.example'], /--url is not a URL that begins with http/],
+    [['search', '--url', 'lanescan.example'], /--url is not a valid URL/],
     [['search', '--url', 'http://127.0.0.1:9', '--data', 'x'], /--url and --data exclude each other/],
     [['show'], /missing required argument 'id'/],
     [['show', 'hello'], /"hello" is not a message id\./],
