@@ -5,7 +5,6 @@ import { statuses } from '../../src/domain/lifecycle.ts';
 import type { Message } from '../../src/domain/message.ts';
 import { importRecords } from '../../src/ingest/import/import.ts';
 import { expectError, type SearchBody, serverForAll, startServerForTest } from '../api/running-server.ts';
-import { sampleMessages, tokenToEvm } from '../api/sample-messages.ts';
 import { isOnCluster, openTestStore } from '../database.ts';
 import { sampleMessages, tokenToEvm } from '../fixtures/sample-messages.ts';
 import { evmAddress, fuji, makeMessage, makeSnapshot, sepolia, solanaDevnet } from '../fixtures.ts';

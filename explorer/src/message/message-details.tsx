@@ -3,13 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Attempt, Lane, MessageHistory } from '../../../src/client/api-types.ts';
 import { blockNoun, blockTitle } from '../../../src/domain/chain-families.ts';
-import {
-  type Message,
-  type NetworkInfo,
-  requestedFinality,
-  type TokenAmount,
-  type Verifiers,
-} from '../../../src/domain/message.ts';
+import type { Message, NetworkInfo, TokenAmount, Verifiers } from '../../../src/domain/message.ts';
 import {
   contractRole,
   decimalsSources,

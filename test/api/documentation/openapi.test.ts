@@ -12,7 +12,6 @@ import { parseMessage } from '../../../src/domain/records/message-parser.ts';
 import { sampleMessages, tokenToEvm } from '../../fixtures/sample-messages.ts';
 import { fuji, sepolia } from '../../fixtures.ts';
 import { serverForAll, startSimulatedServer, TEST_VERSION } from '../running-server.ts';
-import { sampleMessages, tokenToEvm } from '../sample-messages.ts';
 
 const readRoot = (name: string) => readFileSync(new URL(`../../../${name}`, import.meta.url), 'utf8');
 const text = readRoot('openapi.json');

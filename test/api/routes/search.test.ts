@@ -1,5 +1,6 @@
 /** The search over HTTP: its paths, its filters, and the spellings of addresses. */
 import { describe, expect, test } from 'vitest';
+import { filterNames, filterTable } from '../../../src/domain/filters/filter-table.ts';
 import { compareNewestFirst, matches } from '../../../src/domain/filters/matches.ts';
 import { parseSearch, type RawParameters } from '../../../src/domain/filters/search-parameters.ts';
 import type { Message } from '../../../src/domain/message.ts';
@@ -13,7 +14,6 @@ import {
 } from '../../fixtures/sample-messages.ts';
 import { evmAddress, fuji, hashOf, sepolia, solanaDevnet } from '../../fixtures.ts';
 import { expectFreshRequestId, type SearchBody, serverForAll } from '../running-server.ts';
-import { barest, batch, evmToSvm, sampleMessages, svmToEvm, tokenToEvm } from '../sample-messages.ts';
 
 const newestFirst = [...sampleMessages].sort(compareNewestFirst);
 const ids = (messages: readonly Message[]) => messages.map(({ messageId }) => messageId);
