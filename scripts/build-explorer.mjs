@@ -7,7 +7,15 @@ import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { build } from 'vite';
 
 const place = path.resolve('dist/explorer');
-const sources = ['explorer', 'src/base', 'src/domain', 'src/text', 'src/client', 'package-lock.json', import.meta.filename];
+const sources = [
+  'explorer',
+  'src/base',
+  'src/domain',
+  'src/text',
+  'src/client',
+  'package-lock.json',
+  import.meta.filename,
+];
 
 if (!isFresh()) {
   // Whoever calls (a test run, say) may have another; it decides which React gets in.

@@ -16,7 +16,14 @@ export type {
   Reason as FailureReason,
   Stage,
 } from '../api/routes/history-schema.ts';
-export type { Completeness, Delivery, Lane, LaneList, Stats, StatusCounts } from '../api/routes/lanes-schema.ts';
+export type {
+  Completeness,
+  Delivery,
+  Lane,
+  LaneList,
+  Stats,
+  StatusCounts,
+} from '../api/routes/lanes-schema.ts';
 export type { Label, LabelList, Lookup, LookupMatch } from '../api/routes/lookup-schema.ts';
 export type { Indexing, Network, NetworkList } from '../api/routes/networks-schema.ts';
 export type { Readiness } from '../api/routes/operations-schema.ts';

@@ -320,7 +320,9 @@ function serverOf(text: string): { readonly server: string; readonly authorizati
 function queryText(query: Query = {}): string {
   const pairs = Symbol.iterator in query ? [...query] : Object.entries(query);
   const given = pairs.filter(([, value]) => value !== undefined);
-  const text = new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)])).toString();
+  const text = new URLSearchParams(
+    given.map(([name, value]): [string, string] => [name, String(value)]),
+  ).toString();
   return text === '' ? '' : `?${text}`;
 }
 

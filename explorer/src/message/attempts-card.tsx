@@ -1,10 +1,10 @@
 /** Every execution of a message: what it came to, and for a failed one the decoded error. */
 
 import type { Attempt, FailureReason } from '../../../src/client/api-types.ts';
-import { grouped, printable } from '../../../src/text/format.ts';
 import { blockTitle, familyTraits } from '../../../src/domain/chain-families.ts';
 import { speakerWords } from '../../../src/domain/failures/speakers.ts';
 import type { NetworkInfo } from '../../../src/domain/message.ts';
+import { grouped, printable } from '../../../src/text/format.ts';
 import { AddressText } from '../parts/address-text.tsx';
 import { ChainLink, SearchableHash } from '../parts/hash.tsx';
 import { ReasonText } from '../parts/reason-text.tsx';

@@ -2,9 +2,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
 import type { Indexing, Network, NetworkList } from '../../../src/client/api-types.ts';
+import { blockNoun } from '../../../src/domain/chain-families.ts';
 import { counted, duration, grouped, printable } from '../../../src/text/format.ts';
 import { networkName } from '../../../src/text/message-words.ts';
-import { blockNoun } from '../../../src/domain/chain-families.ts';
 import { CopyButton } from '../parts/copy-button.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { NetworkMark } from '../parts/network.tsx';

@@ -1,7 +1,7 @@
 /** How far each network is indexed: shown where a message was not found. */
 import { useQuery } from '@tanstack/react-query';
-import { networkName } from '../../../src/text/message-words.ts';
 import { blockNoun } from '../../../src/domain/chain-families.ts';
+import { networkName } from '../../../src/text/message-words.ts';
 import { networksQuery } from '../server/api-client.ts';
 import { Ago } from './time.tsx';
 

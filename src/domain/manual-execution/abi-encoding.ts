@@ -5,9 +5,10 @@
  * const call = parseFunction('transfer(address to,uint256 amount)');
  * encodeCall(call, { to: '0x5aae…', amount: 1n }) // '0xa9059cbb…'
  */
-import type { Hex } from '../../base/hex.ts';
+
 import { concatBytes } from '@noble/hashes/utils.js';
 import { hex } from '@scure/base';
+import type { Hex } from '../../base/hex.ts';
 import {
   type AbiMember,
   type AbiSignature,

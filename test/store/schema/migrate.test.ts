@@ -151,7 +151,9 @@ describe('migrating', () => {
   it('applies only what is missing, and names it where migrating is not allowed', async () => {
     await migrate(client);
     const { folder, name } = await nextMigrations('create table later ()');
-    expect((await operatorErrorOf(() => requireSchema(client, folder))).message).toContain(`it lacks ${name}`);
+    expect((await operatorErrorOf(() => requireSchema(client, folder))).message).toContain(
+      `it lacks ${name}`,
+    );
     expect((await migrate(client, { folder })).applied).toEqual([name]);
     expect(await requireSchema(client, folder)).toEqual({ applied: [], total: total + 1 });
   });
