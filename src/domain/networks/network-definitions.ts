@@ -56,7 +56,13 @@ const chain = refined(
   ({ displayName, ...chain }, { reject }): Network => {
     const chainId = String(chain.chainId);
     if (!(chain.family === 'EVM' ? EVM_CHAIN_ID : CHAIN_ID).test(chainId))
-      reject(`is ${JSON.stringify(chainId)}`, 'It takes the number that eth_chainId answers.', 'chainId');
+      reject(
+        `is ${JSON.stringify(chainId)}`,
+        chain.family === 'EVM'
+          ? 'It takes the number that eth_chainId answers.'
+          : `It takes what identifies a ${chain.family} chain.`,
+        'chainId',
+      );
     return { ...chain, chainId, displayName: displayName ?? chain.name };
   },
 );

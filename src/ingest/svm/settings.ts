@@ -25,29 +25,22 @@ const program = refined(
   },
 );
 
-const programs = (description: string, defaults: { readonly default?: readonly string[] } = {}) =>
-  distinct(
-    Type.Array(program, {
-      minItems: defaults.default ? 0 : 1,
-      maxItems: MAX_PROGRAMS,
-      description,
-      ...defaults,
-    }),
-    (id) => id,
-  );
+const programs = (description: string) =>
+  distinct(Type.Array(program, { minItems: 1, maxItems: MAX_PROGRAMS, description }), (id) => id);
 
 export const svmSettings = refined(
   Type.Object(
     {
       ...commonKeys,
       routers: programs('Program ids of CCIP routers, in quotes.'),
-      offramps: programs(
-        'Program ids of off-ramps; they are checked against the routers. Without them the routers’ whole history is read ' +
-          'to find the off-ramps.',
-        { default: [] },
+      offramps: Type.Optional(
+        programs(
+          'Program ids of off-ramps; they are checked against the routers. Without them the routers’ whole history is read ' +
+            'to find the off-ramps.',
+        ),
       ),
     },
     { title: 'Solana network', additionalProperties: false },
   ),
-  (given): SvmSource => sourceOf(given),
+  ({ offramps = [], ...given }): SvmSource => ({ ...sourceOf(given), offramps }),
 );

@@ -43,6 +43,7 @@ test.each([
     `routers: ["${ROUTER}", "${ROUTER}"]`,
     /routers\[1\] is the same as networks\[0\]\.routers\[0\]/,
   ],
+  ['an empty list of off-ramps', `routers: ["${ROUTER}"], offramps: []`, /offramps has 0 entries/],
   ['off-ramps that are no list', `routers: ["${ROUTER}"], offramps: x`, /offramps is not a list/],
   [
     'a key of EVM networks',
