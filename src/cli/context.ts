@@ -6,7 +6,7 @@ import { defineTokens } from '../domain/names/tokens.ts';
 import { defineBlockExplorers } from '../domain/networks/block-explorers.ts';
 import { defineNetworks } from '../domain/networks/networks.ts';
 import { openStore, type Store, type StoreOptions } from '../store/store.ts';
-import { type Config, type ConfigFlags, databasePlace, namesOf, readConfig } from './config/config.ts';
+import { type Config, type ConfigFlags, databasePlace, readConfig } from './config/config.ts';
 
 export interface TerminalStream {
   write(text: string, done?: (error?: Error | null) => void): boolean;
@@ -50,10 +50,9 @@ export function withStoreOptions(command: Command): Command {
 export function configOf(flags: ConfigFlags, context: CliContext): Config {
   const config = readConfig(flags, context.environment);
   defineNetworks(config.chains);
-  const names = namesOf(config);
-  defineTokens(names.tokens);
-  defineLabels(names.labels);
-  defineBlockExplorers(names.explorers);
+  defineTokens(config.read('tokens'));
+  defineLabels(config.read('labels'));
+  defineBlockExplorers(config.read('explorers'));
   return config;
 }
 

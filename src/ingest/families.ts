@@ -4,7 +4,7 @@
  * Settings are loaded with the configuration; the code that reads chains, and its libraries, only by the commands that
  * need them.
  */
-import type { Variables } from '../base/config-entries.ts';
+import type { TUnsafe } from 'typebox';
 import type { DestinationCalls } from '../domain/manual-execution/diagnosis.ts';
 import type {
   ChainFamily,
@@ -14,13 +14,13 @@ import type {
   ProbeOptions,
 } from './engine/family.ts';
 import type { ConnectNetwork } from './engine/indexer.ts';
-import { type FamilySettings, type FamilyTable, parseNetworkEntries } from './engine/settings.ts';
+import { networksSettingOf } from './engine/settings.ts';
 import { evmSettings } from './evm/settings.ts';
 import { svmSettings } from './svm/settings.ts';
 
 interface Family {
-  readonly settings: FamilySettings;
-  /** `settings.parse` has made the sources that this family is given. */
+  /** Reads the sources that this family is given. */
+  readonly settings: TUnsafe<NetworkSource>;
   load(): Promise<ChainFamily<never>>;
 }
 
@@ -29,18 +29,7 @@ const families = {
   SVM: { settings: svmSettings, load: async () => (await import('./svm/family.ts')).svmFamily },
 } satisfies Partial<Record<NetworkSource['network']['family'], Family>>;
 
-const settingsTable: FamilyTable = Object.fromEntries(
-  Object.entries(families).map(([name, { settings }]) => [name, settings]),
-);
-
-/** Reads the value of `networks` in lanescan.yaml. */
-export function parseNetworkSources(
-  value: unknown,
-  file: string,
-  variables: Variables,
-): readonly NetworkSource[] {
-  return parseNetworkEntries(value, file, variables, settingsTable);
-}
+export const networksSetting = networksSettingOf(families);
 
 export const connectNetwork: ConnectNetwork = async (source, options) =>
   (await familyOf(source)).connect(source, options);

@@ -53,8 +53,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
 const nodeModules = ['node:fs', 'node:fs/promises'];
 const sql = ['pg', 'pg/lib/client.js', 'pg-copy-streams'];
 const routes = ['fastify', 'fastify/fastify.js'];
-const allowedInBase = ['@scure/base'];
-const allowedInDomain = [...allowedInBase, 'typebox', '@noble/hashes/sha3.js'];
+const allowedInBase = ['@scure/base', 'typebox'];
+const allowedInDomain = [...allowedInBase, '@noble/hashes/sha3.js'];
 const packages = [...nodeModules, ...sql, ...routes, ...allowedInDomain, 'fs', 'pino', 'viem', 'viem/chains'];
 
 /** Packages that a folder does not import; others are free. */

@@ -5,9 +5,10 @@ import path from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { Notice, NoticeDetails } from '../../src/base/notice.ts';
+import { readSetting } from '../../src/base/settings.ts';
 import { findNetwork } from '../../src/domain/networks/networks.ts';
 import { startIndexer } from '../../src/ingest/engine/indexer.ts';
-import { connectNetwork, parseNetworkSources } from '../../src/ingest/families.ts';
+import { connectNetwork, networksSetting } from '../../src/ingest/families.ts';
 import type { Store } from '../../src/store/store.ts';
 import { type RunningServer, serveStore } from '../api/running-server.ts';
 import { buildProgram, freshFolder, lanescan, type Running, start } from '../cli/program.ts';
@@ -167,11 +168,8 @@ describe('the log', () => {
     const notices: (NoticeDetails & { readonly line: string })[] = [];
     const notice: Notice = (line, details) => notices.push({ line, ...details });
     const stopping = new AbortController();
-    const sources = parseNetworkSources(
-      [{ network: NETWORK, rpc: [AWAY], routers: [ROUTER] }],
-      'lanescan.yaml',
-      {},
-    );
+    const entry = { network: NETWORK, rpc: [AWAY], routers: [ROUTER] };
+    const sources = readSetting(networksSetting, [entry], ['networks']);
     const other = await openTestStore();
     const running = startIndexer({
       sources,

@@ -6,7 +6,8 @@ import path from 'node:path';
 import { encodeFunctionData, type Hex, toEventSelector, toFunctionSelector } from 'viem';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
-import { parseNetworkSources } from '../../src/ingest/families.ts';
+import { readSetting } from '../../src/base/settings.ts';
+import { networksSetting } from '../../src/ingest/families.ts';
 import { labConfiguration } from '../lab/config.ts';
 import { drive } from '../lab/driver.ts';
 import { deployImpostor } from '../lab/impostor.ts';
@@ -470,7 +471,7 @@ test('the driver goes on whatever others do to its messages, and takes theirs al
 
 test('the configuration names both networks and all their routers', () => {
   const { networks } = parse(labConfiguration(lab, { rpc: { a: ['http://one'], b: ['http://two'] } }));
-  const sources = parseNetworkSources(networks, 'lanescan.yaml', {});
+  const sources = readSetting(networksSetting, networks, ['networks']);
   expect(sources).toMatchObject([
     { network: { name: lab.a.name }, routers: Object.values(lab.a.routers), finality: 5 },
     { network: { name: lab.b.name }, routers: Object.values(lab.b.routers), finality: 5 },

@@ -4,8 +4,9 @@
  */
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import { readSetting } from '../../src/base/settings.ts';
 import { startIndexer } from '../../src/ingest/engine/indexer.ts';
-import { connectNetwork, parseNetworkSources } from '../../src/ingest/families.ts';
+import { connectNetwork, networksSetting } from '../../src/ingest/families.ts';
 import { openStore } from '../../src/store/store.ts';
 import { chaosTiming } from './timing.ts';
 
@@ -15,7 +16,7 @@ input.on('close', () => process.exit());
 await once(input, 'line');
 const store = await openStore({ place: { url: database } });
 startIndexer({
-  sources: parseNetworkSources(JSON.parse(networks), 'the arguments', {}),
+  sources: readSetting(networksSetting, JSON.parse(networks), ['networks']),
   connect: connectNetwork,
   store,
   signal: new AbortController().signal,

@@ -1,11 +1,13 @@
 /** Server and indexer are different processes, and stay within the rate of an endpoint together. */
 import { expect, test } from 'vitest';
+import { readSetting } from '../../src/base/settings.ts';
 import { readConfig } from '../../src/cli/config/config.ts';
 import { createDestinations, sourcesToIndex } from '../../src/cli/config/destinations.ts';
-import { parseNetworkSources } from '../../src/ingest/families.ts';
+import { networksSetting } from '../../src/ingest/families.ts';
 import { fuji, svmAddress } from '../fixtures.ts';
 
-const sources = parseNetworkSources(
+const sources = readSetting(
+  networksSetting,
   [
     {
       network: fuji.name,
@@ -20,8 +22,7 @@ const sources = parseNetworkSources(
       requestsPerSecond: 30,
     },
   ],
-  'lanescan.yaml',
-  {},
+  ['networks'],
 );
 
 test('what diagnoses take of a rate is left by the indexer', async () => {

@@ -2,10 +2,11 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished } from 'vitest';
+import { readSetting } from '../../src/base/settings.ts';
 import type { Message } from '../../src/domain/message.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { type Dispatcher, type DispatcherOptions, startDispatcher } from '../../src/webhooks/dispatcher.ts';
-import { parseSubscriptions, type Subscription } from '../../src/webhooks/subscription.ts';
+import { type Subscription, webhooksSetting } from '../../src/webhooks/subscription.ts';
 import { openTestStore } from '../database.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
 
@@ -95,7 +96,7 @@ export async function startReceiver(port = 0): Promise<Receiver> {
 export function subscriptionTo(url: string, given: Record<string, unknown> = {}): Subscription {
   // biome-ignore lint/suspicious/noTemplateCurlyInString: that is how the file has it
   const entry = { name: 'ops', url, secret: '${SECRET}', allowPrivate: true, ...given };
-  const [subscription] = parseSubscriptions([entry], 'lanescan.yaml', { SECRET });
+  const [subscription] = readSetting(webhooksSetting, [entry], ['webhooks'], { SECRET });
   if (!subscription) throw new Error('No subscription');
   return subscription;
 }

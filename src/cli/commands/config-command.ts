@@ -1,7 +1,14 @@
 /** `lanescan config`: the effective settings, and where each comes from. Secrets are not shown. */
 import type { Command } from 'commander';
 import { printable } from '../../text/format.ts';
-import { type Config, type ConfigFlags, namesOf, networkSourcesOf, webhooksOf } from '../config/config.ts';
+import {
+  type Config,
+  type ConfigFlags,
+  networkSourcesOf,
+  settingKeys,
+  webhooksOf,
+} from '../config/config.ts';
+import { settingsJsonSchema } from '../config/settings-documents.ts';
 import { type CliContext, configOf, withStoreOptions } from '../context.ts';
 import { writeOut } from '../output/output.ts';
 import { cellsOf, createPaint } from '../output/terminal-text.ts';
@@ -9,6 +16,7 @@ import { withServerOptions } from './serve-command.ts';
 
 interface ShowConfigFlags extends ConfigFlags {
   readonly json?: boolean;
+  readonly schema?: boolean;
 }
 
 interface ShownSetting {
@@ -20,6 +28,7 @@ interface ShownSetting {
 export function addConfig(program: Command, context: CliContext): void {
   withServerOptions(withStoreOptions(program.command('config')))
     .option('--json', 'one setting a line, as JSON')
+    .option('--schema', 'print the JSON Schema of lanescan.yaml instead, for editors')
     .description('print the effective settings, and where each comes from')
     .addHelpText(
       'after',
@@ -29,60 +38,41 @@ Passwords, keys and the paths of endpoints are not shown. \`lanescan doctor\` te
 
 Examples:
   $ lanescan config
-  $ LANESCAN_PORT=9000 lanescan config --json`,
+  $ LANESCAN_PORT=9000 lanescan config --json
+  $ lanescan config --schema > lanescan.schema.json
+
+An editor completes and checks lanescan.yaml if its first line is
+# yaml-language-server: $schema=./lanescan.schema.json`,
     )
     .action(async (flags: ShowConfigFlags) => {
+      if (flags.schema) return writeOut(context.out, settingsJsonSchema());
       const settings = shownSettings(configOf(flags, context), context.environment);
-      const text = flags.json ? jsonLines(settings) : table(settings, context);
-      await writeOut(context.out, text);
+      return writeOut(context.out, flags.json ? jsonLines(settings) : table(settings, context));
     });
 }
 
 function shownSettings(config: Config, environment: NodeJS.ProcessEnv): readonly ShownSetting[] {
-  const { origins, file } = config;
-  const fromFile = (key: string, isThere: boolean) => (isThere ? `${key} in ${file}` : 'default');
-  const values: Readonly<Record<string, unknown>> = {
+  // What may hold secrets, and entries of which the name is enough.
+  const shown: Readonly<Record<string, unknown>> = {
+    ...config,
     database: config.databaseUrl === null ? 'embedded' : withoutSecrets(config.databaseUrl),
     replicas: config.replicaUrls.map(withoutSecrets),
-    data: config.dataFolder,
-    abis: config.abisFolder,
-    host: config.host,
-    port: config.port,
-    basePath: config.basePath,
-    logLevel: config.logLevel,
-    accessLog: config.accessLog,
-    processes: config.processes,
-    trustProxy: config.trustProxy,
-    rateLimit: config.rateLimit,
     apiKeys: config.apiKeys.map(({ sha256, ...key }) => ({ ...key, sha256: `${sha256.slice(0, 8)}…` })),
-    live: config.live,
-    drainSeconds: config.drainSeconds,
-    autoMigrate: config.autoMigrate,
-    diagnosis: config.diagnosis,
-    diagnosisCallsPerDay: config.diagnosisCallsPerDay,
+    chains: config.chains.map(({ name }) => name),
+    tokens: config.read('tokens').map(({ symbol, address }) => symbol ?? address),
+    labels: config.read('labels').map(({ name }) => name),
+    explorers: [...config.read('explorers').values()].map((website) => website ?? 'none'),
+    networks: networkSourcesOf(config, environment).map(({ network, rpc }) => ({
+      network: network.name,
+      rpc: rpc.map(({ host }) => host),
+    })),
+    webhooks: webhooksOf(config, environment).map(({ name }) => name),
   };
-  const networks = networkSourcesOf(config, environment).map(({ network, rpc }) => ({
-    network: network.name,
-    rpc: rpc.map(({ host }) => host),
+  return ['database', 'replicas', ...settingKeys].map((key) => ({
+    key,
+    value: shown[key] ?? null,
+    origin: config.origins[key] ?? 'default',
   }));
-  const webhooks = webhooksOf(config, environment).map(({ name }) => name);
-  const names = namesOf(config);
-  const tokens = names.tokens.map(({ symbol, address }) => symbol ?? address);
-  const labels = names.labels.map(({ name }) => name);
-  const explorers = [...names.explorers.values()].map((website) => website ?? 'none');
-  return [
-    ...Object.entries(values).map(([key, value]) => ({ key, value, origin: origins[key] ?? 'default' })),
-    {
-      key: 'chains',
-      value: config.chains.map(({ name }) => name),
-      origin: fromFile('chains', config.chains.length > 0),
-    },
-    { key: 'tokens', value: tokens, origin: fromFile('tokens', tokens.length > 0) },
-    { key: 'labels', value: labels, origin: fromFile('labels', labels.length > 0) },
-    { key: 'explorers', value: explorers, origin: fromFile('explorers', explorers.length > 0) },
-    { key: 'networks', value: networks, origin: fromFile('networks', networks.length > 0) },
-    { key: 'webhooks', value: webhooks, origin: fromFile('webhooks', webhooks.length > 0) },
-  ];
 }
 
 /** Host, port and database of a URL: user, password and parameters are left out. */

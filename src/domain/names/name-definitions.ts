@@ -1,100 +1,129 @@
-/** Reads the `labels` and the `explorers` of lanescan.yaml. */
-import { type Refuse, refusalsAt, refuseUnknownName } from '../../base/config-entries.ts';
-import { OperatorError } from '../../base/operator-error.ts';
+/** The settings `tokens`, `labels` and `explorers`: what the operator knows better than, or before, the contracts. */
+import Type from 'typebox';
+import { custom, distinct, refined } from '../../base/settings.ts';
 import { addressBytes, parseAddress } from '../addresses.ts';
 import { networkOfText } from '../networks/network-names.ts';
-import type { Network } from '../networks/networks.ts';
 import { cleanClaim } from './claimed-text.ts';
 import { type Label, MAX_LABEL_CHARACTERS } from './labels.ts';
+import {
+  MAX_DECIMALS,
+  MAX_NAME_CHARACTERS,
+  MAX_SYMBOL_CHARACTERS,
+  type TokenDefinition,
+  tokenKey,
+} from './tokens.ts';
 
-const KEYS = ['address', 'name', 'network'];
-const MAX_LABELS = 1_000;
+const MAX_DEFINITIONS = 1_000;
 
-export function parseLabels(value: unknown, file: string): readonly Label[] {
-  if (value === undefined || value === null) return [];
-  if (!Array.isArray(value) || value.length > MAX_LABELS) {
-    throw new OperatorError(
-      `labels in ${file} is not a list of at most ${MAX_LABELS} labels.`,
-      'Begin each with `- address: …`.',
-    );
-  }
-  return value.map((entry, index) => parseLabel(entry, refusalsAt(`labels[${index}]`, file)));
-}
+const network = refined(
+  Type.Union([Type.String(), Type.Integer()], {
+    description: 'The name, chain id or chain selector of a network.',
+    takes: 'the name, chain id or chain selector of a network (selectors in quotes)',
+  }),
+  (text) => networkOfText(String(text)),
+);
 
-function parseLabel(entry: unknown, refuse: Refuse): Label {
-  if (typeof entry !== 'object' || entry === null || Array.isArray(entry))
-    return refuse('', 'does not hold keys and values', `It takes ${KEYS.join(', ')}.`);
-  const given = entry as Readonly<Record<string, unknown>>;
-  for (const key of Object.keys(given)) refuseUnknownName(key, KEYS, refuse);
-  const network = given.network === undefined || given.network === null ? null : networkIn(given, refuse);
-  const text = typeof given.address === 'string' ? given.address.trim() : '';
-  const spelling = network ? parseAddress(text, network.family) : anySpelling(text);
-  if (!spelling)
-    return refuse(
-      'address',
-      given.address === undefined ? 'is missing' : `is ${JSON.stringify(given.address)}`,
-      `It takes an address${network ? ` on ${network.name}` : ''}, in quotes.`,
-    );
-  const { name } = given;
-  if (typeof name !== 'string' || cleanClaim(name, MAX_LABEL_CHARACTERS) !== name.trim())
-    return refuse(
-      'name',
-      name === undefined ? 'is missing' : `is ${JSON.stringify(name)}`,
-      `It takes 1 to ${MAX_LABEL_CHARACTERS} printable characters.`,
-    );
-  return {
-    name: name.trim(),
-    bytes: spelling.bytes,
-    address: spelling.text,
-    network: network?.selector ?? null,
-  };
-}
-
-function anySpelling(text: string): { readonly bytes: string; readonly text: string } | undefined {
-  const [bytes] = addressBytes(text);
-  return bytes === undefined ? undefined : (parseAddress(text, 'EVM') ?? { bytes, text });
-}
-
-function networkIn(given: Readonly<Record<string, unknown>>, refuse: Refuse): Network {
-  return (
-    networkOfText(String(given.network)) ??
-    refuse(
-      'network',
-      `is ${JSON.stringify(given.network)}`,
-      'It takes the name, chain id or chain selector of a network, in quotes where it is a number.',
-    )
+const text = (maxCharacters: number, description: string) =>
+  refined(Type.String({ description, takes: `1 to ${maxCharacters} printable characters` }), (given) =>
+    cleanClaim(given, maxCharacters) === given ? given : undefined,
   );
-}
 
-/** The block explorers by chain selector; null for `none`. */
-export function parseBlockExplorers(value: unknown, file: string): ReadonlyMap<string, string | null> {
-  if (value === undefined || value === null) return new Map();
-  if (typeof value !== 'object' || Array.isArray(value)) {
-    throw new OperatorError(
-      `explorers in ${file} does not hold networks and websites.`,
-      'Write a line for each: `avalanche-testnet-fuji: https://explorer.example`.',
-    );
-  }
-  return new Map(
-    Object.entries(value).map(([name, website]) => {
-      const refuse = refusalsAt('explorers', file);
-      const network = networkOfText(name);
-      if (!network)
-        return refuse(
-          '',
-          `names ${JSON.stringify(name)}, which is not a network`,
-          'It takes names of networks.',
-        );
-      return [network.selector, website === 'none' ? null : parseWebsite(website, name, refuse)];
-    }),
-  );
-}
+const address = Type.String({ description: 'Its address, in quotes.', takes: 'an address, in quotes' });
+
+const token = refined(
+  Type.Object(
+    {
+      network,
+      address,
+      symbol: Type.Optional(text(MAX_SYMBOL_CHARACTERS, 'Its symbol.')),
+      name: Type.Optional(text(MAX_NAME_CHARACTERS, 'Its name.')),
+      decimals: Type.Optional(
+        Type.Integer({ minimum: 0, maximum: MAX_DECIMALS, description: 'Decimals of its amounts.' }),
+      ),
+    },
+    { additionalProperties: false },
+  ),
+  ({ network, address, ...claims }, { reject }): TokenDefinition => {
+    const { bytes, text } =
+      parseAddress(address, network.family) ??
+      reject(
+        `is ${JSON.stringify(address)}`,
+        `It takes the token's address on ${network.name}, in quotes.`,
+        'address',
+      );
+    return { network: network.selector, bytes, address: text, ...claims };
+  },
+);
+
+export const tokensSetting = distinct(
+  Type.Array(token, {
+    maxItems: MAX_DEFINITIONS,
+    default: [],
+    description: 'Symbols, names and decimals of tokens, instead of what their contracts claim.',
+    see: 'docs/operations.md#names-and-links',
+  }),
+  tokenKey,
+);
+
+const label = refined(
+  Type.Object(
+    {
+      address,
+      name: text(MAX_LABEL_CHARACTERS, 'What the address is called.'),
+      network: Type.Optional(network),
+    },
+    { additionalProperties: false },
+  ),
+  ({ address, name, network }, { reject }): Label => {
+    const [bytes] = addressBytes(address);
+    const spelling = network
+      ? parseAddress(address, network.family)
+      : bytes && (parseAddress(address, 'EVM') ?? { bytes, text: address });
+    if (!spelling)
+      return reject(
+        `is ${JSON.stringify(address)}`,
+        `It takes an address${network ? ` on ${network.name}` : ''}, in quotes.`,
+        'address',
+      );
+    return { name, bytes: spelling.bytes, address: spelling.text, network: network?.selector ?? null };
+  },
+);
+
+export const labelsSetting = Type.Array(label, {
+  maxItems: MAX_DEFINITIONS,
+  default: [],
+  description: 'Names of addresses, for display and search.',
+  see: 'docs/operations.md#names-and-links',
+});
 
 /** Without a slash at its end. */
-export function parseWebsite(value: unknown, key: string, refuse: Refuse): string {
-  const text = typeof value === 'string' ? value.trim() : '';
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (!url || !['https:', 'http:'].includes(url.protocol) || url.username !== '' || url.search !== '')
-    return refuse(key, 'is not the address of a website', 'Write it as https://explorer.example.');
-  return `${url.origin}${url.pathname}`.replace(/\/+$/, '');
-}
+export const website = refined(
+  Type.String({ takes: 'the address of a website, such as https://explorer.example' }),
+  (text) => {
+    const url = URL.canParse(text) ? new URL(text) : undefined;
+    if (!url || !['https:', 'http:'].includes(url.protocol) || url.username !== '' || url.search !== '')
+      return undefined;
+    return `${url.origin}${url.pathname}`.replace(/\/+$/, '');
+  },
+);
+
+const websiteOrNone = custom(website, (value, { read }) => (value === 'none' ? null : read(website, value)));
+
+/** Websites by chain selector; null for `none`. */
+export const explorersSetting = refined(
+  Type.Unsafe<Record<string, string | null>>({
+    type: 'object',
+    additionalProperties: websiteOrNone,
+    default: {},
+    description: 'Block explorers by network, or `none`, instead of the built-in ones.',
+    takes: 'a line for each network: `avalanche-testnet-fuji: https://explorer.example`',
+    see: 'docs/operations.md#names-and-links',
+  }),
+  (websites, { reject }): ReadonlyMap<string, string | null> =>
+    new Map(
+      Object.entries(websites).map(([name, website]) => {
+        const known = networkOfText(name) ?? reject('is not a network', 'It takes names of networks.', name);
+        return [known.selector, website];
+      }),
+    ),
+);

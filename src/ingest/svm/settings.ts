@@ -1,8 +1,9 @@
-/** The settings of a Solana network in lanescan.yaml that other families do not have. */
-import type { Refuse } from '../../base/config-entries.ts';
+/** The settings of a Solana network that other families do not have. */
+import Type from 'typebox';
+import { distinct, refined } from '../../base/settings.ts';
 import { parseAddress, zeroAddresses } from '../../domain/addresses.ts';
 import type { NetworkSource } from '../engine/family.ts';
-import type { FamilySettings } from '../engine/settings.ts';
+import { commonKeys, sourceOf } from '../engine/settings.ts';
 
 export interface SvmSource extends NetworkSource {
   /** Program ids, the root of trust: an off-ramp is trusted only where one of these lets it deliver. */
@@ -16,43 +17,30 @@ export interface SvmSource extends NetworkSource {
 
 const MAX_PROGRAMS = 20;
 
-export const svmSettings: FamilySettings = {
-  keys: ['routers', 'offramps'],
-  parse: (common, given, { refuse }): SvmSource => {
-    const routers = parsePrograms(given.routers, 'routers', refuse);
-    if (routers.length === 0) {
-      return refuse(
-        'routers',
-        'is missing',
-        'It takes a list with the program id of the CCIP router, in quotes.',
-      );
-    }
-    return { ...common, routers, offramps: parsePrograms(given.offramps, 'offramps', refuse) };
+const program = refined(
+  Type.String({ takes: 'a program id: 32 to 44 characters of base58, in quotes' }),
+  (text) => {
+    const address = parseAddress(text, 'SVM')?.text;
+    return address === zeroAddresses.SVM ? undefined : address;
   },
-};
+);
 
-function parsePrograms(value: unknown, key: string, refuse: Refuse): readonly string[] {
-  if (value === undefined || value === null) return [];
-  const remedy = `It takes a list of 1 to ${MAX_PROGRAMS} program ids in base58, in quotes.`;
-  if (!Array.isArray(value)) return refuse(key, 'is not a list', remedy);
-  if (value.length === 0 || value.length > MAX_PROGRAMS) {
-    return refuse(key, `has ${value.length} entries`, remedy);
-  }
-  const programs = value.map((text, index) => {
-    const address = typeof text === 'string' ? parseAddress(text.trim(), 'SVM') : undefined;
-    if (!address || address.text === zeroAddresses.SVM) {
-      return refuse(
-        `${key}[${index}]`,
-        'is not a program id',
-        'It takes 32 to 44 characters of base58, in quotes.',
-      );
-    }
-    return address.text;
-  });
-  for (const [index, program] of programs.entries()) {
-    const first = programs.indexOf(program);
-    if (first !== index)
-      refuse(`${key}[${index}]`, `is the same as ${key}[${first}]`, 'Take one of them out.');
-  }
-  return programs;
-}
+const programs = (description: string) =>
+  distinct(Type.Array(program, { minItems: 1, maxItems: MAX_PROGRAMS, description }), (id) => id);
+
+export const svmSettings = refined(
+  Type.Object(
+    {
+      ...commonKeys,
+      routers: programs('Program ids of CCIP routers, in quotes.'),
+      offramps: Type.Optional(
+        programs(
+          'Program ids of off-ramps; they are checked against the routers. Without them the routers’ whole history is read ' +
+            'to find the off-ramps.',
+        ),
+      ),
+    },
+    { title: 'Solana network', additionalProperties: false },
+  ),
+  ({ offramps = [], ...given }): SvmSource => ({ ...sourceOf(given), offramps }),
+);

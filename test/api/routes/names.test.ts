@@ -3,10 +3,14 @@ import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { LabelList, Lookup } from '../../../src/api/routes/lookup-schema.ts';
 import type { NetworkList } from '../../../src/api/routes/networks-schema.ts';
 import type { TokenList } from '../../../src/api/routes/tokens-schema.ts';
+import { readSetting } from '../../../src/base/settings.ts';
 import { parseAddress } from '../../../src/domain/addresses.ts';
 import { defineLabels } from '../../../src/domain/names/labels.ts';
-import { parseBlockExplorers, parseLabels } from '../../../src/domain/names/name-definitions.ts';
-import { parseTokenDefinitions } from '../../../src/domain/names/token-definitions.ts';
+import {
+  explorersSetting,
+  labelsSetting,
+  tokensSetting,
+} from '../../../src/domain/names/name-definitions.ts';
 import { defineTokens } from '../../../src/domain/names/tokens.ts';
 import { defineBlockExplorers } from '../../../src/domain/networks/block-explorers.ts';
 import {
@@ -62,7 +66,7 @@ describe('tokens', () => {
 
   test('of lanescan.yaml replace what a contract claims, member by member', async () => {
     const defined = [{ network: 'sepolia', address: feeToken, symbol: 'GOOD' }];
-    defineTokens(parseTokenDefinitions(defined, 'lanescan.yaml'));
+    defineTokens(readSetting(tokensSetting, defined, ['tokens']));
     expect(await ask('/v2/tokens?symbol=good')).toMatchObject({
       data: [{ address: feeToken, symbol: 'GOOD', decimals: 6, source: 'operator' }],
       total: 1,
@@ -127,7 +131,7 @@ describe('a text is looked up', () => {
 
   test('a label, by its name or its address', async () => {
     const labels = [{ address: message.sender, name: 'Treasury <1>' }];
-    defineLabels(parseLabels(labels, 'lanescan.yaml'));
+    defineLabels(readSetting(labelsSetting, labels, ['labels']));
     const match = { kind: 'label', value: message.sender, name: 'Treasury <1>' };
     expect(await found('treas')).toMatchObject([match]);
     expect(await found(message.sender)).toMatchObject([match]);
@@ -142,10 +146,12 @@ test('networks have the pages of their block explorer, as lanescan.yaml changes 
   };
   expect(await urls()).toEqual(['https://testnet.snowtrace.io/tx/{}', 'https://sepolia.etherscan.io/tx/{}']);
   const own = { [fuji.name]: 'none', sepolia: 'https://own.example/x/' };
-  defineBlockExplorers(parseBlockExplorers(own, 'lanescan.yaml'));
+  defineBlockExplorers(readSetting(explorersSetting, own, ['explorers']));
   expect(await urls()).toEqual([null, 'https://own.example/x/tx/{}']);
   const hostile = { sepolia: 'javascript:alert(1)' };
-  expect(() => parseBlockExplorers(hostile, 'lanescan.yaml')).toThrow('is not the address of a website');
+  expect(() => readSetting(explorersSetting, hostile, ['explorers'])).toThrow(
+    'explorers.sepolia is "javascript:',
+  );
 });
 
 test('browsers get pages with status 404, and programs JSON', async () => {

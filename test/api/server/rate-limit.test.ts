@@ -6,8 +6,9 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { addressGroup, type TrustProxy } from '../../../src/api/server/client-address.ts';
 import { createRateLimiter, type RateLimitOptions } from '../../../src/api/server/rate-limit.ts';
+import { readSetting } from '../../../src/base/settings.ts';
 import { readConfig } from '../../../src/cli/config/config.ts';
-import { readApiKeys, readRateLimit, readTrustProxy } from '../../../src/cli/config/http-settings.ts';
+import { settings } from '../../../src/cli/config/settings.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { openTestStore } from '../../database.ts';
 import { type Answer, expectError, type RunningServer, serveStore } from '../running-server.ts';
@@ -333,68 +334,45 @@ describe('the settings', () => {
   });
 
   test('a wrong one is named with what it takes; a key in place of its hash is not repeated', () => {
-    expect(() => read('rateLimit: {perSecond: lots}')).toThrow(
-      /^rateLimit in \S+ is \{"perSecond":"lots"\}\.$/,
-    );
+    expect(() => read('rateLimit: {perSecond: lots}')).toThrow(/^rateLimit\.perSecond in \S+:1 is "lots"\.$/);
+    expect(() => read('rateLimit: {perSecond: .nan}')).toThrow(/^rateLimit\.perSecond in /);
     const withKey = 'apiKeys: [{name: a, sha256: my-secret-key, perSecond: 1, burst: 1}]';
-    expect(() => read(withKey)).toThrow(/^apiKeys in \S+ is not valid\.$/);
-    expect(() => read('apiKey: []')).toThrow(/unknown key "apiKey"/);
+    expect(() => read(withKey)).toThrow(/^apiKeys\[0\]\.sha256 in \S+:1 is not valid\.$/);
+    expect(() => read('apiKey: []')).toThrow(/^apiKey in \S+:1 is an unknown key/);
   });
 
+  const readApiKeys = (value: unknown) => readSetting(settings.apiKeys, value, ['apiKeys']);
+  const key = { name: 'a', sha256: hash('k'), perSecond: 1, burst: 2 };
+
   test('take what they say they take', () => {
-    expect(readRateLimit(false)).toBe(false);
-    expect(readRateLimit({})).toEqual({ perSecond: 50, burst: 200, loopback: false });
-    expect(readRateLimit({ perSecond: 0.5, loopback: true })).toEqual({
+    expect(read('rateLimit: false').rateLimit).toBe(false);
+    expect(read('rateLimit: {}').rateLimit).toEqual({ perSecond: 50, burst: 200, loopback: false });
+    expect(read('rateLimit: {perSecond: 0.5, loopback: true}').rateLimit).toEqual({
       perSecond: 0.5,
       burst: 200,
       loopback: true,
     });
-    expect(readTrustProxy('2')).toBe(2);
-    expect(readTrustProxy('10.0.0.0/8, ::1')).toEqual(['10.0.0.0/8', '::1']);
-    const sha256 = hash('k').toUpperCase();
-    expect(readApiKeys([{ name: 'a', sha256, perSecond: 1, burst: 2 }])).toEqual([
-      { name: 'a', sha256: hash('k'), perSecond: 1, burst: 2 },
-    ]);
+    const proxies = (text: string) => read('', { LANESCAN_TRUST_PROXY: text }).trustProxy;
+    expect(['2', '10.0.0.0/8, ::1'].map(proxies)).toEqual([2, ['10.0.0.0/8', '::1']]);
+    expect(readApiKeys([{ ...key, sha256: key.sha256.toUpperCase() }])).toEqual([key]);
   });
 
-  test('and nothing else', () => {
-    for (const value of [
-      true,
-      50,
-      [],
-      { perSecond: 0 },
-      { burst: 0.5 },
-      { burst: '9' },
-      { brust: 9 },
-      { loopback: 1 },
-      { perSecond: Number.NaN },
-    ]) {
-      expect(readRateLimit(value), JSON.stringify(value)).toBeUndefined();
-    }
-    for (const value of [
-      true,
-      0,
-      11,
-      1.5,
-      '',
-      'localhost',
-      [],
-      ['10.0.0.0/33'],
-      ['::/129'],
-      ['1.2.3.4/'],
-      [1],
-    ]) {
-      expect(readTrustProxy(value), JSON.stringify(value)).toBeUndefined();
-    }
-    const key = { name: 'a', sha256: hash('k'), perSecond: 1, burst: 2 };
-    for (const value of [
-      {},
-      [{ ...key, sha256: 'plain' }],
-      [key, key],
-      [{ ...key, key: 'k' }],
-      [{ name: 'a', sha256: hash('k') }],
-    ]) {
-      expect(readApiKeys(value), JSON.stringify(value)).toBeUndefined();
-    }
+  test.each([
+    ...[true, 50, [], { perSecond: 0 }, { burst: 0.5 }, { burst: '9' }, { brust: 9 }, { loopback: 1 }].map(
+      (value) => ({ rateLimit: value }),
+    ),
+    ...[true, 0, 11, 1.5, '', 'localhost', [], ['10.0.0.0/33'], ['::/129'], ['1.2.3.4/'], [1]].map(
+      (value) => ({
+        trustProxy: value,
+      }),
+    ),
+    { apiKeys: {} },
+    { apiKeys: [{ ...key, sha256: 'plain' }] },
+    { apiKeys: [key, key] },
+    { apiKeys: [key, { ...key, name: 'b' }] },
+    { apiKeys: [{ ...key, key: 'k' }] },
+    { apiKeys: [{ name: 'a', sha256: hash('k') }] },
+  ])('and nothing else: %j', (setting) => {
+    expect(() => read(JSON.stringify(setting))).toThrow(/^(rateLimit|trustProxy|apiKeys)\S* in \S+:1 /);
   });
 });

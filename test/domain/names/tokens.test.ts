@@ -1,6 +1,7 @@
 /** Amounts in units of a token, and the definitions of lanescan.yaml. */
 import { describe, expect, test } from 'vitest';
-import { parseTokenDefinitions } from '../../../src/domain/names/token-definitions.ts';
+import { readSetting } from '../../../src/base/settings.ts';
+import { tokensSetting } from '../../../src/domain/names/name-definitions.ts';
 import {
   decimalsOfPool,
   shortWithDecimals,
@@ -38,7 +39,7 @@ test('bytes of a token are written as its family writes them', () => {
 
 describe('tokens in lanescan.yaml', () => {
   const link = { network: 'sepolia', address: '0x779877a7b0d9e8603169ddbd7836e478b4624789', symbol: 'LINK' };
-  const parse = (...tokens: readonly object[]) => parseTokenDefinitions(tokens, 'lanescan.yaml');
+  const parse = (...tokens: readonly object[]) => readSetting(tokensSetting, tokens, ['tokens']);
 
   test('name what they change and no more', () => {
     expect(parse({ ...link, decimals: 18 })).toEqual([
@@ -53,16 +54,16 @@ describe('tokens in lanescan.yaml', () => {
   });
 
   test.each<[object, string]>([
-    [{ ...link, network: 'nowhere' }, 'tokens[0].network in lanescan.yaml is "nowhere".'],
-    [{ ...link, address: '0x12' }, 'tokens[0].address in lanescan.yaml is "0x12".'],
-    [{ ...link, symbol: 'LI\u202eNK' }, 'tokens[0].symbol in lanescan.yaml is "LI\u202eNK".'],
-    [{ ...link, decimals: 256 }, 'tokens[0].decimals in lanescan.yaml is 256.'],
-    [{ ...link, decimal: 18 }, 'tokens[0] in lanescan.yaml has an unknown key "decimal".'],
-  ])('%j is refused', (token, problem) => {
+    [{ ...link, network: 'nowhere' }, 'tokens[0].network is "nowhere".'],
+    [{ ...link, address: '0x12' }, 'tokens[0].address is "0x12".'],
+    [{ ...link, symbol: 'LI\u202eNK' }, 'tokens[0].symbol is "LI\u202eNK".'],
+    [{ ...link, decimals: 256 }, 'tokens[0].decimals is 256.'],
+    [{ ...link, decimal: 18 }, 'tokens[0].decimal is an unknown key.'],
+  ])('%j is rejected', (token, problem) => {
     expect(() => parse(token)).toThrow(problem);
   });
 
-  test('a token that is defined twice is refused', () => {
-    expect(() => parse(link, { ...link, symbol: 'OTHER' })).toThrow('which is defined above');
+  test('a token that is defined twice is rejected', () => {
+    expect(() => parse(link, { ...link, symbol: 'OTHER' })).toThrow('tokens[1] is the same as tokens[0].');
   });
 });

@@ -1,7 +1,8 @@
 /** The `chains` of lanescan.yaml: what they may hold, and that a defined network is known like one of the table. */
 import { afterEach, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { parseNetworkDefinitions } from '../../../src/domain/networks/network-definitions.ts';
+import { readSetting } from '../../../src/base/settings.ts';
+import { chainsSetting } from '../../../src/domain/networks/network-definitions.ts';
 import {
   defineNetworks,
   findNetwork,
@@ -9,10 +10,10 @@ import {
   networkBySelector,
   networks,
 } from '../../../src/domain/networks/networks.ts';
-import { parseNetworkSources } from '../../../src/ingest/families.ts';
+import { networksSetting } from '../../../src/ingest/families.ts';
 import { operatorErrorOf } from '../../operator-error.ts';
 
-const read = (yaml: string) => parseNetworkDefinitions(parse(yaml), 'lanescan.yaml');
+const read = (yaml: string) => readSetting(chainsSetting, parse(yaml), ['chains']);
 const acme = (more = '') => `- {name: acme-mainnet, selector: "77", chainId: 770077, ${more}}`;
 
 afterEach(() => defineNetworks([]));
@@ -55,11 +56,8 @@ describe('a defined chain', () => {
     const names = knownNetworks().map(({ name }) => name);
     expect(names).toEqual([...networks.map(({ name }) => name), 'acme-mainnet'].sort());
     const router = '0x0BF3dE8c5D3e8A2B34D2BEeB17ABfCeBaf363A59';
-    const [source] = parseNetworkSources(
-      [{ network: 'acme-mainnet', rpc: ['http://127.0.0.1:1'], routers: [router] }],
-      'lanescan.yaml',
-      {},
-    );
+    const entry = { network: 'acme-mainnet', rpc: ['http://127.0.0.1:1'], routers: [router] };
+    const [source] = readSetting(networksSetting, [entry], ['networks']);
     expect(source?.network).toEqual(defined[0]);
     defineNetworks([]);
     expect(findNetwork('acme-mainnet')).toBeUndefined();
@@ -74,48 +72,44 @@ describe('a defined chain', () => {
   });
 });
 
-test('no chains are no mistake', () => {
-  expect([undefined, null, []].map((value) => parseNetworkDefinitions(value, 'f'))).toEqual([[], [], []]);
-});
-
 test.each([
-  ['something else than a list', 'a: 1', /chains in lanescan.yaml is not a list/],
-  ['an entry without keys', '- acme', /chains\[0\] in lanescan.yaml does not hold keys and values/],
-  ['an unknown key', acme('chainid: 5'), /unknown key "chainid".*Did you mean chainId\?/],
-  ['no name', '- {selector: "77"}', /chains\[0\]\.name .* is missing/],
-  ['a name in capitals', '- {name: ACME, selector: "77", chainId: 1}', /name .* is "ACME"/],
-  ['a name of digits', '- {name: "123", selector: "77", chainId: 1}', /name .* is "123"/],
-  ['no selector', '- {name: acme, chainId: 1}', /selector .* is missing/],
+  ['something else than a list', 'a: 1', /chains is not a list/],
+  ['an entry without keys', '- acme', /chains\[0\] is not a mapping of keys to values/],
+  ['an unknown key', acme('chainid: 5'), /chains\[0\]\.chainid is an unknown key.*Did you mean chainId\?/],
+  ['no name', '- {selector: "77"}', /chains\[0\]\.name is missing/],
+  ['a name in capitals', '- {name: ACME, selector: "77", chainId: 1}', /name is "ACME"/],
+  ['a name of digits', '- {name: "123", selector: "77", chainId: 1}', /name is "123"/],
+  ['no selector', '- {name: acme, chainId: 1}', /selector is missing/],
   ['a selector without quotes', '- {name: acme, selector: 77, chainId: 1}', /selector .* in quotes/],
   [
     'a selector that is too large',
     '- {name: acme, selector: "18446744073709551616", chainId: 1}',
     /selector .* from 1 to 18446744073709551615/,
   ],
-  ['no chain id', '- {name: acme, selector: "77"}', /chainId .* is missing.*eth_chainId/],
-  ['a chain id in words', '- {name: acme, selector: "77", chainId: acme}', /chainId .* is "acme"/],
-  ['an unknown family', acme('family: COSMOS'), /family .* is "COSMOS".*one of EVM, SVM/],
-  ['an empty display name', acme('displayName: ""'), /displayName .* is ""/],
+  ['no chain id', '- {name: acme, selector: "77"}', /chainId is missing.*eth_chainId/],
+  ['a chain id in words', '- {name: acme, selector: "77", chainId: acme}', /chainId is "acme"/],
+  ['an unknown family', acme('family: COSMOS'), /family is "COSMOS".*one of EVM, SVM/],
+  ['an empty display name', acme('displayName: ""'), /displayName is ""/],
   ['a block explorer that is no website', acme('blockExplorer: "javascript:alert(1)"'), /blockExplorer/],
   ['a block explorer with a password', acme('blockExplorer: "https://a:b@c.example"'), /blockExplorer/],
   [
     'the selector of another chain',
     '- {name: acme, selector: "5009297550715157269", chainId: 770077}',
-    /selector .* which is ethereum-mainnet \(EVM chain 1\)/,
+    /selector is .* which is ethereum-mainnet \(EVM chain 1\)/,
   ],
   [
     'the name of another chain',
     '- {name: ethereum-mainnet, selector: "77", chainId: 770077}',
-    /name .* already means ethereum-mainnet/,
+    /name is .* already means ethereum-mainnet/,
   ],
   [
     'the chain id of another chain',
     '- {name: acme, selector: "77", chainId: 1}',
-    /chainId .* already means ethereum-mainnet/,
+    /chainId is .* already means ethereum-mainnet/,
   ],
   ['a selector that is a chain id', '- {name: acme, selector: "1", chainId: 77}', /already means ethereum/],
-  ['a chain twice', `${acme()}\n${acme()}`, /chains\[1\]\.selector .* already means acme-mainnet/],
-])('%s is refused with its place', async (_, yaml, reason) => {
+  ['a chain twice', `${acme()}\n${acme()}`, /chains\[1\]\.selector is 77, which already means acme-mainnet/],
+])('%s is rejected with its place', async (_, yaml, reason) => {
   const { message, remedy } = await operatorErrorOf(() => read(yaml));
   expect(`${message} ${remedy}`).toMatch(reason);
 });

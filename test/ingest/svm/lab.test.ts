@@ -2,8 +2,9 @@
 /** Lanes of the lab between real EVM contracts and Solana's virtual machine, both ways. */
 import { getAddress } from 'viem';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readSetting } from '../../../src/base/settings.ts';
 import type { Message } from '../../../src/domain/message.ts';
-import { parseNetworkSources } from '../../../src/ingest/families.ts';
+import { networksSetting } from '../../../src/ingest/families.ts';
 import { FINALITY, labSource } from '../../chain/indexing.ts';
 import { openTestStore } from '../../database.ts';
 import { type Lab, startLab } from '../../lab/lab.ts';
@@ -34,7 +35,7 @@ beforeAll(async () => {
   await lab.a.mine(FINALITY + 1);
   const store = await openTestStore();
   try {
-    const [source] = parseNetworkSources([solana.configuration], 'the test', {});
+    const [source] = readSetting(networksSetting, [solana.configuration], ['networks']);
     if (!source) throw new Error('The configuration has no network.');
     await indexOnce(store, [labSource(lab.a), source]);
     records = await recordsOf(store);

@@ -1,16 +1,17 @@
 /** What a Solana network in lanescan.yaml may hold. */
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { parseNetworkSources } from '../../../src/ingest/families.ts';
+import { readSetting } from '../../../src/base/settings.ts';
+import { networksSetting } from '../../../src/ingest/families.ts';
 import { operatorErrorOf } from '../../operator-error.ts';
 
 const ROUTER = 'Ccip842gzYHhvdDkSyi2YVCoAWPbYJoApMFzSxQroE9C';
 const OFF_RAMP = 'offqSMQWgQud6WJz694LRzkeN5kMYpCHTpXQr3Rkcjm';
 const read = (keys: string) =>
-  parseNetworkSources(
+  readSetting(
+    networksSetting,
     parse(`- {network: solana-devnet, rpc: ["https://rpc.example/key"], ${keys}}`),
-    'lanescan.yaml',
-    {},
+    ['networks'],
   );
 
 test('a Solana network has routers, may name off-ramps, and has defaults for the rest', () => {
@@ -30,20 +31,25 @@ test('a Solana network has routers, may name off-ramps, and has defaults for the
 });
 
 test.each([
-  ['no router', 'start: 1', /routers .* is missing/],
+  ['no router', 'start: 1', /routers is missing/],
   [
     'an address of another family',
     'routers: ["0x0BF3dE8c5D3e8A2B34D2BEeB17ABfCeBaf363A59"]',
-    /routers\[0\] .* is not a program id/,
+    /routers\[0\] is ".*a program id/,
   ],
-  ['the address of nothing', `routers: ["${'1'.repeat(32)}"]`, /routers\[0\] .* is not a program id/],
+  ['the address of nothing', `routers: ["${'1'.repeat(32)}"]`, /routers\[0\] is ".*a program id/],
   [
     'the same router twice',
     `routers: ["${ROUTER}", "${ROUTER}"]`,
-    /routers\[1\] .* is the same as routers\[0\]/,
+    /routers\[1\] is the same as networks\[0\]\.routers\[0\]/,
   ],
-  ['off-ramps that are no list', `routers: ["${ROUTER}"], offramps: x`, /offramps .* is not a list/],
-  ['a key of EVM networks', `routers: ["${ROUTER}"], finality: 64`, /finality/],
+  ['an empty list of off-ramps', `routers: ["${ROUTER}"], offramps: []`, /offramps has 0 entries/],
+  ['off-ramps that are no list', `routers: ["${ROUTER}"], offramps: x`, /offramps is not a list/],
+  [
+    'a key of EVM networks',
+    `routers: ["${ROUTER}"], finality: 64`,
+    /networks\[0\]\.finality is an unknown key/,
+  ],
 ])('%s is rejected with its place', async (_, keys, expected) => {
   const { message, remedy } = await operatorErrorOf(() => read(keys));
   expect(`${message} ${remedy}`).toMatch(expected);
