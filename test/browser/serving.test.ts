@@ -78,7 +78,7 @@ describe('the page', () => {
     expect(general).toMatch(/<link rel="icon" href="data:image\/svg\+xml/);
     const { text } = await server.ask(`/message/${hostile.messageId}`);
     expect(text).toContain(
-      '<title>Sent · &quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt; → Avalanche Fuji · 0x',
+      '<title>Sent · &quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;\\u{202e} → Avalanche Fuji · 0x',
     );
     expect(text).toContain('<meta property="og:title" content="Sent · &quot;&gt;');
     expect(text).not.toContain('<script>alert');

@@ -77,22 +77,22 @@ describe('against a server that misbehaves', () => {
     expect(asked).toBe(6);
   });
 
-  test.each<[string, RequestListener, RegExp]>([
-    ['silence', () => undefined, /did not answer within 0\.2 s/],
+  test.each<[string, RequestListener, RegExp, number?]>([
+    ['silence', () => undefined, /did not answer within 0\.2 s/, 200],
     ['broken JSON', (_request, response) => response.end('{"data":['), /answered with broken JSON/],
     ['a closed connection', (request) => request.socket.destroy(), /could not be read \(/],
-  ])('%s is an error of transport that says so', async (_name, listener, problem) => {
-    const client = await clientOf(listener, 200);
+  ])('%s is an error of transport that says so', async (_name, listener, problem, timeoutMs) => {
+    const client = await clientOf(listener, timeoutMs);
     const error = await client.search().catch((thrown) => thrown);
     expect(error).toBeInstanceOf(TransportError);
     expect(error.message).toMatch(problem);
   });
 
   test('a stream that falls silent ends with an error', async () => {
-    const client = await clientOf((_request, response) => void response.write('half'), 200);
+    const client = await clientOf((_request, response) => void response.write('half'), 3_000);
     const chunks = client.export({});
     expect(Buffer.from((await chunks.next()).value ?? []).toString()).toBe('half');
-    await expect(chunks.next()).rejects.toThrow(/did not answer within 0\.2 s/);
+    await expect(chunks.next()).rejects.toThrow(/did not answer within 3 s/);
   });
 
   test('a redirect is not followed: it could take a key to another host', async () => {
