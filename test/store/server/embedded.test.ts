@@ -27,7 +27,7 @@ const plainUser = isRoot
     }
   : undefined;
 
-const checkout = fileURLToPath(new URL('../../', import.meta.url));
+const checkout = fileURLToPath(new URL('../../../', import.meta.url));
 /** Where the plain user finds this checkout: in a copy, where it lies in a folder of root alone, such as its home. */
 let readableCheckout = checkout;
 
@@ -132,7 +132,7 @@ interface Member {
 
 /** Another process that opens the folder. */
 function member(dataFolder: string, as?: { uid: number; gid: number }): Member {
-  const script = path.join('test', 'store', 'embedded-member.ts');
+  const script = path.join('test', 'store', 'server', 'embedded-member.ts');
   const child = spawn(process.execPath, ['--import', 'tsx', script, dataFolder], {
     cwd: as ? readableCheckout : checkout,
     stdio: ['pipe', 'pipe', 'inherit'],
