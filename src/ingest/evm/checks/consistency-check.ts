@@ -21,8 +21,8 @@ export interface ConsistencyCheckOptions {
   readonly progress: Progress;
   readonly registry: { readonly contracts: ReadonlyMap<Hex, GenuineContract> };
   readonly bloomTrust: Pick<BloomTrust, 'isConfirmed'>;
-  /** Messages that off-ramps of this network have executed, as far as the records do not know it. */
   readonly unconfirmed: Pick<UnconfirmedBlocks, 'expect' | 'confirmed'>;
+  /** Messages that off-ramps of this network have executed, as far as the records do not know it. */
   readonly readExecuted: (tip: number) => Promise<readonly ExecutedMessage[]>;
 }
 

@@ -2,8 +2,8 @@
  * The review of unconfirmed events: those that only one endpoint has shown, and those that the contracts' counters deny.
  *
  * Their blocks are asked for by hash, from one endpoint after the other, until two agree on what the contracts said in
- * them. What is stored and is not among that is retracted. A single configured endpoint has to show the same in two ways,
- * because endpoints leave out logs at times: what it shows in either of them stays.
+ * them. What is stored and is not among that is retracted. A single configured endpoint is asked for logs and for receipts,
+ * because endpoints leave out logs at times: what it shows in either stays.
  */
 import type { Fact } from '../../../domain/facts.ts';
 import type {
