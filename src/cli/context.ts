@@ -65,14 +65,14 @@ export function schemaFor({ autoMigrate }: Config): Required<StoreOptions>['sche
 export async function withStore<T>(
   config: Config,
   context: CliContext,
-  options: Pick<StoreOptions, 'content' | 'access' | 'schema' | 'connections' | 'notice'>,
+  options: Pick<StoreOptions, 'content' | 'access' | 'schema' | 'connections' | 'writeLog'>,
   use: (store: Store) => Promise<T>,
 ): Promise<T> {
   // A command with a log has written these to it.
-  if (!options.notice) for (const line of config.notices) context.err.write(`${line}\n`);
+  if (!options.writeLog) for (const line of config.warnings) context.err.write(`${line}\n`);
   const store = await openStore({
     place: databasePlace(config),
-    notice: (line) => context.err.write(`${line}\n`),
+    writeLog: (line) => context.err.write(`${line}\n`),
     signal: context.signal,
     // A command that only reads changes nothing.
     schema: 'expect',

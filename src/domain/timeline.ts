@@ -29,7 +29,7 @@ export interface Stage {
 
 interface Reached extends Omit<Stage, 'dwellMs'> {
   /** Finality has no event: its time is when it was observed, which may be much later. */
-  readonly isNoticed?: boolean;
+  readonly isObserved?: boolean;
 }
 
 /** The stages of a folded message, in order. Failed attempts are separate stages. */
@@ -40,7 +40,7 @@ export function timeline(message: Message, facts: readonly Fact[]): readonly Sta
   if (!reached.some(({ status }) => status === message.status)) reached.push(snapshotStage(message));
 
   const ordered = earliestOfEach(reached).sort(compareStages).map(withoutLateTime);
-  return ordered.map(({ isNoticed: _, ...stage }, index) => ({
+  return ordered.map(({ isObserved: _, ...stage }, index) => ({
     ...stage,
     dwellMs: dwell(stage, ordered[index + 1]),
   }));
@@ -48,7 +48,7 @@ export function timeline(message: Message, facts: readonly Fact[]): readonly Sta
 
 function withoutLateTime(stage: Reached, index: number, ordered: readonly Reached[]): Reached {
   const isLate = ordered.slice(index + 1).some((next) => timeOf(next) < timeOf(stage));
-  return stage.isNoticed && isLate ? { ...stage, at: null } : stage;
+  return stage.isObserved && isLate ? { ...stage, at: null } : stage;
 }
 
 function sentStage(message: Message): Reached {
@@ -65,8 +65,8 @@ function stageOf(fact: Fact, { version }: Message): readonly Reached[] {
   switch (fact.kind) {
     case 'SourceFinalized':
       return [
-        { ...seenStage('SOURCE_FINALIZED', fact.seen), isNoticed: true },
-        ...(usesVerifiers(version) ? [{ ...seenStage('VERIFYING', fact.seen), isNoticed: true }] : []),
+        { ...seenStage('SOURCE_FINALIZED', fact.seen), isObserved: true },
+        ...(usesVerifiers(version) ? [{ ...seenStage('VERIFYING', fact.seen), isObserved: true }] : []),
       ];
     case 'Committed':
       return [seenStage('COMMITTED', fact.seen)];
@@ -147,7 +147,7 @@ function earliestOfEach(stages: readonly Reached[]): Reached[] {
     const before = kept.get(key);
     const isEarlier = !before || timeOf(stage) < timeOf(before);
     // At the same time, an event takes precedence over an observation.
-    if (isEarlier || (before.isNoticed && timeOf(stage) === timeOf(before))) kept.set(key, stage);
+    if (isEarlier || (before.isObserved && timeOf(stage) === timeOf(before))) kept.set(key, stage);
   }
   return [...kept.values()];
 }

@@ -1,5 +1,5 @@
 /** The interface of the store. Each group of methods is defined in the module that implements it. */
-import type { Notice } from '../base/notice.ts';
+import type { WriteLog } from '../base/log.ts';
 import type { Fact } from '../domain/facts.ts';
 import type { ClusterStatus } from './cluster/cluster-status.ts';
 import type { DerivedRows } from './derived/derived-rows.ts';
@@ -36,7 +36,7 @@ export interface StoreOptions {
   readonly startsProcesses?: number;
   /** This process is one of so many worker processes. */
   readonly isOneOf?: number;
-  readonly notice?: Notice;
+  readonly writeLog?: WriteLog;
   readonly signal?: AbortSignal;
 }
 

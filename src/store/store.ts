@@ -47,7 +47,7 @@ export type { DatabasePlace, PoolStats, Store, StoreOptions } from './store-inte
  * @example const store = await openStore({ place: { dataFolder: './data' } });
  */
 export async function openStore(options: StoreOptions): Promise<Store> {
-  const { place, schema = 'migrate', isOneOf = 1, notice = () => undefined, signal } = options;
+  const { place, schema = 'migrate', isOneOf = 1, writeLog = () => undefined, signal } = options;
   const known = await knownSchema();
   if ('dataFolder' in place && schema === 'expect') await requireCluster(place.dataFolder);
   const sizes = isOneOf > 1 ? answeringProcess(isOneOf) : wholeProcess;
@@ -62,7 +62,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     sizes: { ...sizes, readers: options.connections ?? sizes.readers },
     rawRows: options.rawRows ?? true,
     schema: known,
-    notice,
+    writeLog,
   });
   let closing: Promise<void> | undefined;
   const close = () => {
@@ -74,7 +74,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   try {
     const { content = 'any', access = 'read', startsProcesses = 1 } = options;
     return await createStore(opened, connection, close, known, {
-      ...{ content, access, schema, startsProcesses, notice, signal },
+      ...{ content, access, schema, startsProcesses, writeLog, signal },
       isEmbedded: embedded !== undefined,
       hasReplicas: (options.replicas ?? []).length > 0,
     });
@@ -106,7 +106,7 @@ async function createStore(
   preparation: PreparationOptions,
 ): Promise<Store> {
   const { writers, exporters, leases } = writePools;
-  const { notice } = preparation;
+  const { writeLog } = preparation;
   const { migrations, simulated, serverVersion, layout, identity } = await withClient(writers, (client) =>
     prepareDatabase(client, preparation),
   );
@@ -116,7 +116,7 @@ async function createStore(
   const schemaWatch = createSchemaWatch({
     known,
     readSchema: () => withClient(leases, databaseSchema),
-    notice,
+    writeLog,
   });
   const withReader = <T>(use: (client: pg.PoolClient) => Promise<T>): Promise<T> =>
     withClient(pools.readers, use).catch(schemaWatch.explain);
@@ -128,12 +128,12 @@ async function createStore(
       });
   const [withWriter, withLeaseClient] = [writerOf(writers), writerOf(leases)];
   const writes: WriteCoordinator =
-    layout === 'single' ? singleNodeWrites : createDistributedWrites({ use: withWriter, notice });
+    layout === 'single' ? singleNodeWrites : createDistributedWrites({ use: withWriter, writeLog });
   const reads = createReads(pools, {
     identity,
     migrations: migrations.total,
     explain: schemaWatch.explain,
-    notice,
+    writeLog,
   });
 
   return {

@@ -30,7 +30,7 @@ describe.skipIf(!hasChromium)('with a wallet', () => {
     const destinations = createDestinations({
       sources: lab.networks.map((network) => labSource(network)),
       signal: stopping.signal,
-      notice: () => undefined,
+      writeLog: () => undefined,
     });
     server = await serveStore(store, { destinations });
     indexer = follow(store, lab);

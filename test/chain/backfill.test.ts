@@ -301,9 +301,9 @@ describe('a chain whose finality is far behind', () => {
     expect(await differencesFrom(world, store)).toEqual([]);
     const fork = world.a.head - LAG / 2;
     world.a.reorganize({ fork, series: movedDown(world.a, fork) });
-    const { notices } = await indexWorld(store, { sources });
-    expect(notices.join('\n')).toContain('were abandoned');
-    expect(notices.join('\n')).not.toContain('had called final');
+    const { logLines } = await indexWorld(store, { sources });
+    expect(logLines.join('\n')).toContain('were abandoned');
+    expect(logLines.join('\n')).not.toContain('had called final');
     expect(await differencesFrom(world, store)).toEqual([]);
   });
 });
@@ -328,8 +328,8 @@ describe('a reorganization deeper than finality', () => {
     const fork = world.a.head - 10_000;
     world.a.reorganize({ fork, series: movedDown(world.a, fork) });
     providers[0].calls.length = 0;
-    const { notices } = await indexWorld(store, { sources });
-    expect(notices.join('\n')).toContain('had called final');
+    const { logLines } = await indexWorld(store, { sources });
+    expect(logLines.join('\n')).toContain('had called final');
     expect(await differencesFrom(world, store)).toEqual([]);
     // From the last block with a fact that is still there, not from the beginning.
     const lowest = Math.min(...rangesOf(providers[0].calls).map(({ from }) => from));

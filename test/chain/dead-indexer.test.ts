@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import type { Notice, NoticeDetails } from '../../src/base/notice.ts';
+import type { LogDetails, WriteLog } from '../../src/base/log.ts';
 import { readSetting } from '../../src/base/settings.ts';
 import { findNetwork } from '../../src/domain/networks/networks.ts';
 import { startIndexer } from '../../src/ingest/engine/indexer.ts';
@@ -165,8 +165,8 @@ describe('the log', () => {
   });
 
   test('has an outage of all endpoints as a warning at first, and as an error once it lasts', async () => {
-    const notices: (NoticeDetails & { readonly line: string })[] = [];
-    const notice: Notice = (line, details) => notices.push({ line, ...details });
+    const logLines: (LogDetails & { readonly line: string })[] = [];
+    const writeLog: WriteLog = (line, details) => logLines.push({ line, ...details });
     const stopping = new AbortController();
     const entry = { network: NETWORK, rpc: [AWAY], routers: [ROUTER] };
     const sources = readSetting(networksSetting, [entry], ['networks']);
@@ -177,13 +177,13 @@ describe('the log', () => {
       store: other,
       signal: stopping.signal,
       userAgent: 'lanescan-test',
-      notice,
+      writeLog,
       timing: { ...hurriedTiming, escalateAfterMs: 200, endpoints: { firstPauseMs: 10, longestPauseMs: 20 } },
     });
     try {
       await vi.waitFor(
         () =>
-          expect(notices).toContainEqual({
+          expect(logLines).toContainEqual({
             level: 'error',
             network: NETWORK,
             line: expect.stringMatching(
@@ -192,9 +192,9 @@ describe('the log', () => {
           }),
         { timeout: 120_000, interval: 50 },
       );
-      expect(notices[0]).toMatchObject({ level: 'warn', network: NETWORK });
+      expect(logLines[0]).toMatchObject({ level: 'warn', network: NETWORK });
       // Once, however long it lasts.
-      expect(notices.filter(({ level }) => level === 'error')).toHaveLength(1);
+      expect(logLines.filter(({ level }) => level === 'error')).toHaveLength(1);
     } finally {
       stopping.abort();
       await running.ended;

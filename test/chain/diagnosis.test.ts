@@ -45,7 +45,7 @@ async function diagnose({ messageId }: SentMessage): Promise<Diagnosis> {
       destinations: createDestinations({
         sources: lab.networks.map((network) => labSource(network)),
         signal: stopping.signal,
-        notice: () => undefined,
+        writeLog: () => undefined,
       }),
     },
   );

@@ -142,7 +142,7 @@ describe('a block of history that cannot be read', () => {
     await untilKnown(store, atHead);
     await untilProgress(store, { failedRanges: 1, failedBlocks: 1, owedBlocks: 0, problem: null });
     expect(await recordOf(store, bad)).toBeUndefined();
-    expect(indexer.notices.join('\n')).toContain('leveldb: corruption on data-block');
+    expect(indexer.logLines.join('\n')).toContain('leveldb: corruption on data-block');
 
     // Each pause is at least half of the one that doubles with every failure.
     await eventually(async () => {
@@ -251,7 +251,7 @@ describe('a new block that cannot be read', () => {
     await untilKnown(store, after);
     await untilProgress(store, { failedRanges: 1, failedBlocks: 1, problem: null });
     expect(await recordOf(store, bad)).toBeUndefined();
-    expect(indexer.notices.join('\n')).toContain(`Block ${blockNumber} cannot be read yet`);
+    expect(indexer.logLines.join('\n')).toContain(`Block ${blockNumber} cannot be read yet`);
 
     await lab.a.mine(FINALITY);
     proxy.interfere = honest;
@@ -274,7 +274,7 @@ describe('a node that is away', () => {
     proxy.isDown = false;
     await untilKnown(store, meanwhile);
     await untilProgress(store, { problem: null, failedRanges: 0 });
-    expect(indexer.notices.join('\n')).not.toContain('cannot be read');
+    expect(indexer.logLines.join('\n')).not.toContain('cannot be read');
   });
 
   test('does not count against ranges that had failed before', async () => {
@@ -395,9 +395,9 @@ describe('contracts that one node does not know', () => {
 
   test('are refused where no other could be asked, and nothing is held up', async () => {
     const store = await emptyStore();
-    const { notices } = following(store);
+    const { logLines } = following(store);
     await untilProgress(store, { failedRanges: 0, owedBlocks: 0, problem: null });
-    const told = notices.filter((line) => line.includes(nobody));
+    const told = logLines.filter((line) => line.includes(nobody));
     expect(told).not.toEqual([]);
     for (const line of told) expect(line).toMatch(/onRamp .* it has no code.*; it is not trusted/);
   });
@@ -508,7 +508,7 @@ describe('a node that leaves out a log', () => {
     const after = await lane.sendOne();
     await untilKnown(store, after);
     await untilProgress(store, { failedRanges: 1, failedBlocks: 1 });
-    expect(indexer.notices.join('\n')).toContain(`left out logs of block ${next}`);
+    expect(indexer.logLines.join('\n')).toContain(`left out logs of block ${next}`);
     proxy.interfere = honest;
     await untilKnown(store, message);
     await untilProgress(store, { failedRanges: 0 });
@@ -530,7 +530,7 @@ describe('a node that leaves out a log', () => {
       expect(message.blockNumber).toBe(next);
       await untilKnown(store, message);
       expect(await progressOf(store)).toMatchObject({ failedRanges: 0 });
-      expect(indexer.notices.join('\n')).not.toContain('cannot be read');
+      expect(indexer.logLines.join('\n')).not.toContain('cannot be read');
     } finally {
       for (const indexer of running.splice(0)) await indexer.stop();
       await other.close();
@@ -550,7 +550,7 @@ describe('a node that leaves out a log', () => {
     proxy.isDown = false;
     await untilKnown(store, after);
     await untilProgress(store, { failedRanges: 1, failedBlocks: 1 });
-    expect(indexer.notices.join('\n')).toContain(`left out logs of block ${message.blockNumber}`);
+    expect(indexer.logLines.join('\n')).toContain(`left out logs of block ${message.blockNumber}`);
     proxy.interfere = honest;
     await untilKnown(store, message);
     await untilProgress(store, { failedRanges: 0 });

@@ -74,9 +74,9 @@ async function sentFromA({ world, store }: Stage): Promise<number> {
 
 /** Runs an indexer until the test stops it. */
 function follow({ store }: Stage, sources: readonly EvmSource[], timing: Partial<IndexerTiming> = {}) {
-  const { indexer, notices, stop } = runIndexer(store, sources, { timing: { ...patient, ...timing } });
+  const { indexer, logLines, stop } = runIndexer(store, sources, { timing: { ...patient, ...timing } });
   onTestFinished(stop);
-  return { notices, stop, statusOfA: () => indexer.statuses()[0]?.worker };
+  return { logLines, stop, statusOfA: () => indexer.statuses()[0]?.worker };
 }
 
 /** Resolves when an endpoint has got so many more requests. */
@@ -129,10 +129,10 @@ describe('one of three endpoints has another chain, below what was final', () =>
     expect(await sentFromA(stage)).toBe(4);
 
     growBeyondNow(world.a);
-    const { notices } = await indexWorld(stage.store, { sources: stage.sources([first, second]) });
+    const { logLines } = await indexWorld(stage.store, { sources: stage.sources([first, second]) });
     expect(await differencesFrom(world, stage.store)).toEqual([]);
     expect(await falseBlocks(world.a, stage.store)).toEqual([]);
-    expect(notices.join('\n')).toContain('had called final');
+    expect(logLines.join('\n')).toContain('had called final');
   });
 });
 
@@ -200,7 +200,7 @@ describe('an endpoint of several that is the only one to answer', () => {
     const invented = world.a.retell({ fork: world.a.head, head: world.a.head + 1_000 });
     liar.chain = invented;
     await until(() => indexer.statusOfA()?.head?.finalizedBlock === invented.head - 8);
-    expect(indexer.notices.join('\n')).toContain('is trusted alone until one answers');
+    expect(indexer.logLines.join('\n')).toContain('is trusted alone until one answers');
 
     for (const away of [second, third]) away.profile = archiveNode;
     growBeyondNow(world.a);

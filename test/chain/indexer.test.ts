@@ -310,10 +310,10 @@ describe('a reorganisation', () => {
     expect(await recordOf(store, gone)).toMatchObject({ status: 'SOURCE_FINALIZED' });
     await fork.abandon({ blocks: 3 * FINALITY });
     const sources = lab.networks.map((network) => labSource(network, twoEndpointsOf(network)));
-    const notices = await indexOnce(store, lab, { sources });
+    const logLines = await indexOnce(store, lab, { sources });
     expect(await recordOf(store, gone)).toBeUndefined();
     expect(await recordOf(store, kept)).toMatchObject({ status: 'SOURCE_FINALIZED' });
-    expect(notices.join('\n')).toContain('had called final');
+    expect(logLines.join('\n')).toContain('had called final');
   });
 
   test('below what was final at the destination has the verifiers asked for again', {
@@ -454,8 +454,8 @@ describe('of two indexers', { tags: 'slow' }, () => {
     const one = await lane.sendOne();
     await untilStatus(store, one, 'SENT');
     const second = following(store, { timing });
-    await vi.waitFor(() => expect(second.notices).toHaveLength(2), { timeout: 120_000 });
-    expect(second.notices.join('\n')).toContain('another indexer works on it');
+    await vi.waitFor(() => expect(second.logLines).toHaveLength(2), { timeout: 120_000 });
+    expect(second.logLines.join('\n')).toContain('another indexer works on it');
     expect(second.indexer.statuses().map(({ isOurs }) => isOurs)).toEqual([false, false]);
 
     await first.stop();

@@ -55,7 +55,7 @@ export const hurriedTiming: Partial<IndexerTiming> = {
 
 export interface FollowingIndexer {
   readonly indexer: Indexer;
-  readonly notices: readonly string[];
+  readonly logLines: readonly string[];
   stop(): Promise<void>;
 }
 
@@ -64,14 +64,14 @@ export interface RunOptions {
   /** Ends when everything up to the heads of the chains is read. */
   readonly once?: boolean;
   /** Gets the log lines. */
-  readonly notices?: string[];
+  readonly logLines?: string[];
 }
 
 /** The real engine, until it is stopped. */
 export function runIndexer(
   store: Store,
   sources: readonly EvmSource[],
-  { timing, once = false, notices = [] }: RunOptions = {},
+  { timing, once = false, logLines = [] }: RunOptions = {},
 ): FollowingIndexer {
   const stopping = new AbortController();
   const indexer = startIndexer({
@@ -80,13 +80,13 @@ export function runIndexer(
     store,
     signal: stopping.signal,
     userAgent: 'lanescan-test',
-    notice: (line) => notices.push(line),
+    writeLog: (line) => logLines.push(line),
     once,
     timing: { ...hurriedTiming, ...timing },
   });
   return {
     indexer,
-    notices,
+    logLines,
     async stop() {
       stopping.abort();
       await indexer.ended;
@@ -109,10 +109,10 @@ export async function indexOnce(
   options: IndexOptions = {},
 ): Promise<readonly string[]> {
   const { sources = labSources(lab), signal, timing } = options;
-  const { indexer, notices, stop } = runIndexer(store, sources, { once: true, timing });
+  const { indexer, logLines, stop } = runIndexer(store, sources, { once: true, timing });
   signal?.addEventListener('abort', () => void stop());
   await indexer.ended;
-  return notices;
+  return logLines;
 }
 
 /** Follows the chains until it is stopped. */

@@ -29,9 +29,9 @@ async function indexed(
   });
   const index = () =>
     indexWorld(store, { sources: [sourceOf(world.a, [a], overrides), sourceOf(world.b, [b])] });
-  const { notices } = await index();
+  const { logLines } = await index();
   const findings = async () => store.index.checks.findings(world.a.network.selector);
-  return { world, a, b, store, notices, findings, index, differences: () => differencesFrom(world, store) };
+  return { world, a, b, store, logLines, findings, index, differences: () => differencesFrom(world, store) };
 }
 
 describe('everything is read', () => {
@@ -45,10 +45,10 @@ describe('everything is read', () => {
   });
 
   test.each(['zero', 'absent'] as const)('where bloom filters are %s, and that is noticed', async (bloom) => {
-    const { differences, findings, notices } = await indexed({ bloom }, { overrides: { verify: 'all' } });
+    const { differences, findings, logLines } = await indexed({ bloom }, { overrides: { verify: 'all' } });
     expect(await differences()).toEqual([]);
     expect((await findings()).map(({ kind }) => kind)).toEqual(['bloom-wrong']);
-    expect(notices).toContainEqual(expect.stringMatching(/bloom filter of block \d+ denies a log/));
+    expect(logLines).toContainEqual(expect.stringMatching(/bloom filter of block \d+ denies a log/));
   });
 
   test('with verify: off, where nothing is checked and nothing noticed', async () => {

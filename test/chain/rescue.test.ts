@@ -46,7 +46,7 @@ const destinations = () =>
   createDestinations({
     sources: lab.networks.map((network, place) => labSource(network, { rpc: [proxies[place]?.url as URL] })),
     signal: stopping.signal,
-    notice: () => undefined,
+    writeLog: () => undefined,
   });
 
 /** Twice: a destination may have found nothing to ask about a message before its source told of it. */
@@ -586,7 +586,7 @@ describe('without an estimate that can be used, the transaction has gas that suf
         labSource(network, { rpc: [proxies[place]?.url as URL, new URL(network.url)] }),
       ),
       signal: stopping.signal,
-      notice: () => undefined,
+      writeLog: () => undefined,
     });
     const helped = await serve({ destinations: two });
     asked = 0;

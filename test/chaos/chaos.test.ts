@@ -66,12 +66,12 @@ afterAll(() => recording?.lab.stop());
 const TIMEOUT = 1_200_000;
 
 /** Some of the problems, and where all of them are written, at once, with what led to them. */
-function report(seed: string, { problems, notices }: Survival): readonly string[] {
+function report(seed: string, { problems, logLines }: Survival): readonly string[] {
   if (problems.length === 0) return [];
   const file = path.join(os.tmpdir(), `lanescan-chaos-seed-${seed}-${Date.now()}.log`);
-  writeFileSync(file, [...problems, '', ...notices, ''].join('\n'));
+  writeFileSync(file, [...problems, '', ...logLines, ''].join('\n'));
   const shown = problems.slice(0, 5).map((problem) => problem.slice(0, 1_000));
-  return [`${problems.length} problems, all of them in ${file}`, ...shown, ...notices.slice(-20)];
+  return [`${problems.length} problems, all of them in ${file}`, ...shown, ...logLines.slice(-20)];
 }
 
 describe('the store is what the chains say in the end', () => {

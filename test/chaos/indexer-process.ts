@@ -21,6 +21,6 @@ startIndexer({
   store,
   signal: new AbortController().signal,
   userAgent: 'lanescan-test',
-  notice: (line) => process.stdout.write(`${line}\n`),
+  writeLog: (line) => process.stdout.write(`${line}\n`),
   timing: chaosTiming,
 });

@@ -77,7 +77,7 @@ function planMoments(liars: readonly number[], randomness: Randomness): readonly
 
 interface Trial {
   readonly problems: readonly string[];
-  readonly notices: readonly string[];
+  readonly logLines: readonly string[];
 }
 
 async function live(seed: string, kind: 'one liar' | 'two liars', store: Store): Promise<Trial> {
@@ -92,11 +92,11 @@ async function live(seed: string, kind: 'one liar' | 'two liars', store: Store):
   const world = makeCcipWorld({ blocks: 1_200, head: 600, messages: 40 });
   const b = await startProvider(world.b);
   const endpoints = await Promise.all(Array.from({ length: ENDPOINTS }, () => startProvider(world.a)));
-  const notices: string[] = [];
+  const logLines: string[] = [];
   const problems: string[] = [];
   const start = (used: readonly number[]) => {
     const chosen = used.map((index) => endpoints[index] as Provider);
-    return runIndexer(store, [sourceOf(world.a, chosen), sourceOf(world.b, [b])], { timing, notices });
+    return runIndexer(store, [sourceOf(world.a, chosen), sourceOf(world.b, [b])], { timing, logLines });
   };
   const check = createFinalityCheck(world, store);
   let indexer = start(all);
@@ -104,7 +104,7 @@ async function live(seed: string, kind: 'one liar' | 'two liars', store: Store):
     for (const [index, moment] of planMoments(liars, randomness).entries()) {
       const lie = moment.lie === undefined ? undefined : lies[moment.lie];
       const told = lie?.tell(world.a, randomness);
-      notices.push(`-- ${index}: ${JSON.stringify({ ...moment, lie: lie?.name, head: world.a.head })}`);
+      logLines.push(`-- ${index}: ${JSON.stringify({ ...moment, lie: lie?.name, head: world.a.head })}`);
       for (const [place, endpoint] of endpoints.entries()) {
         endpoint.chain = told && place === moment.liar ? told : world.a;
         endpoint.profile = moment.away.includes(place) ? unavailable : archiveNode;
@@ -132,7 +132,7 @@ async function live(seed: string, kind: 'one liar' | 'two liars', store: Store):
     await indexer.stop();
     for (const provider of [b, ...endpoints]) await provider.close();
   }
-  return { problems, notices };
+  return { problems, logLines };
 }
 
 async function untilAsked(endpoints: readonly Provider[], requests: number): Promise<void> {
@@ -195,8 +195,8 @@ describe.each(['one liar', 'two liars'] as const)('%s of three endpoints', (kind
     async (seed, { expect: expectHere, onTestFinished }) => {
       const store = await openTestStore();
       onTestFinished(() => store.close());
-      const { problems, notices } = await live(seed, kind, store);
-      expectHere(problems.length === 0 ? [] : [...problems.slice(0, 10), ...notices.slice(-60)]).toEqual([]);
+      const { problems, logLines } = await live(seed, kind, store);
+      expectHere(problems.length === 0 ? [] : [...problems.slice(0, 10), ...logLines.slice(-60)]).toEqual([]);
     },
   );
 });

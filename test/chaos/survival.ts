@@ -18,7 +18,7 @@ export interface Survival {
   /** What was still wrong when patience ended. */
   readonly problems: readonly string[];
   /** What the indexers had to say. */
-  readonly notices: readonly string[];
+  readonly logLines: readonly string[];
 }
 
 /** How indexers fare while the world goes on. Resolves to what is running when nothing more happens to them. */
@@ -27,7 +27,7 @@ export type Course = (world: {
   readonly randomness: Randomness;
   /** Resolves when so many more requests have come in, or the world is calm. */
   readonly untilAsked: (requests: number) => Promise<void>;
-  readonly notices: string[];
+  readonly logLines: string[];
 }) => Promise<{ stop(): Promise<void> }>;
 
 export interface SurvivalOptions {
@@ -47,7 +47,7 @@ const PATIENCE_MS = 600_000;
 export async function survive(options: SurvivalOptions): Promise<Survival> {
   const { seed, expectation, store, connection, course } = options;
   const stage = await openChaoticStage(expectation.recording, seed);
-  const notices: string[] = [...stage.profiles];
+  const logLines: string[] = [...stage.profiles];
   let isCalm = false;
   const untilAsked = async (requests: number) => {
     const enough = stage.requests + requests;
@@ -60,7 +60,7 @@ export async function survive(options: SurvivalOptions): Promise<Survival> {
   };
   try {
     const randomness = createDerivation(seed).randomness('course');
-    const [running] = await Promise.all([course({ stage, randomness, untilAsked, notices }), play()]);
+    const [running] = await Promise.all([course({ stage, randomness, untilAsked, logLines }), play()]);
     const calmAt = Date.now();
     let changedAt = calmAt;
     let problems: readonly string[] = [];
@@ -75,7 +75,7 @@ export async function survive(options: SurvivalOptions): Promise<Survival> {
       Date.now() - calmAt < PATIENCE_MS
     );
     await running.stop();
-    return { problems, notices };
+    return { problems, logLines };
   } finally {
     await stage.close();
   }
@@ -83,13 +83,13 @@ export async function survive(options: SurvivalOptions): Promise<Survival> {
 
 /** Indexers in this process: one, one that is stopped and started again, or two that take turns. */
 export function inProcess(store: Store, { recording: { lab } }: Expectation): Course {
-  return async ({ stage, randomness, untilAsked, notices }) => {
+  return async ({ stage, randomness, untilAsked, logLines }) => {
     const running: FollowingIndexer[] = [];
     const start = () => running.push(follow(store, lab, { sources: stage.sources, timing: chaosTiming }));
     const stopFirst = async () => {
       const first = running.shift();
       await first?.stop();
-      notices.push(...(first?.notices ?? []));
+      logLines.push(...(first?.logLines ?? []));
     };
     const atOnce = randomness.pick([1, 1, 2]);
     while (running.length < atOnce) start();
@@ -136,7 +136,7 @@ function killDatabase(dataFolder: string): Promise<void> {
 
 /** Indexers in processes of their own, which are killed; some are put to sleep until another has taken over. */
 export function inKilledProcesses(database: string): Course {
-  return async ({ stage, randomness, untilAsked, notices }) => {
+  return async ({ stage, randomness, untilAsked, logLines }) => {
     const networks = stage.sources.map(({ network, rpc, routers, finality, verify }) => ({
       network: network.name,
       rpc: rpc.map(({ href }) => href),
@@ -147,7 +147,7 @@ export function inKilledProcesses(database: string): Course {
       batchSize: 250,
       pollSeconds: 0.05,
     }));
-    const prepare = () => prepareProcess(database, JSON.stringify(networks), notices);
+    const prepare = () => prepareProcess(database, JSON.stringify(networks), logLines);
     let next = prepare();
     let current = next;
     const replace = () => {
@@ -182,13 +182,13 @@ export function inKilledProcesses(database: string): Course {
 }
 
 /** A process that has loaded everything and waits for the word. It does not outlive this one. */
-function prepareProcess(database: string, networks: string, notices: string[]): ChildProcess {
+function prepareProcess(database: string, networks: string, logLines: string[]): ChildProcess {
   const script = fileURLToPath(new URL('indexer-process.ts', import.meta.url));
   const child = spawn(process.execPath, ['--import', 'tsx', script, database, networks], {
     stdio: ['pipe', 'pipe', 'inherit'],
     env: { PATH: process.env.PATH },
   });
   child.stdin?.on('error', () => undefined);
-  child.stdout?.setEncoding('utf8').on('data', (text: string) => notices.push(text.trimEnd()));
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => logLines.push(text.trimEnd()));
   return child;
 }

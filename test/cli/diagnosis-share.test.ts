@@ -27,7 +27,7 @@ const sources = readSetting(
 
 test('what diagnoses take of a rate is left by the indexer', async () => {
   const stopping = new AbortController();
-  const destinations = createDestinations({ sources, signal: stopping.signal, notice: () => undefined });
+  const destinations = createDestinations({ sources, signal: stopping.signal, writeLog: () => undefined });
   const { callsPerSecond = 0 } = (await destinations.destinationOf(fuji.chainSelector)) ?? {};
   stopping.abort();
   const [evm, svm] = sourcesToIndex(sources, readConfig({}, {}));

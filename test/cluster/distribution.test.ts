@@ -110,10 +110,10 @@ describe.skipIf(!isOnCluster)('distribution over a cluster', { timeout: 300_000 
     await reader.connect();
     await reader.query(`begin; select count(*) from ${distributedTables.at(-1)}`);
     const stop = new AbortController();
-    const notices: string[] = [];
-    const options: DistributionOptions = { signal: stop.signal, notice: (line) => notices.push(line) };
+    const logLines: string[] = [];
+    const options: DistributionOptions = { signal: stop.signal, writeLog: (line) => logLines.push(line) };
     const attempt = distributeDatabase(url, options).then(() => 'distributed', String);
-    await expect.poll(() => notices.join(), PATIENCE).toContain('Waiting to change the schema');
+    await expect.poll(() => logLines.join(), PATIENCE).toContain('Waiting to change the schema');
     stop.abort();
     expect(await attempt).toMatch(/abort/i);
     expect(await distributed(url)).toEqual([]);

@@ -18,8 +18,8 @@ describe.skipIf(process.env.CITUS_URL === undefined)('statements that wait for a
   test('are not given up', async () => {
     const database = await createTestDatabase();
     onTestFinished(() => database.drop());
-    const notices: string[] = [];
-    const store = await openStore({ place: { url: database.url }, notice: (text) => notices.push(text) });
+    const logLines: string[] = [];
+    const store = await openStore({ place: { url: database.url }, writeLog: (text) => logLines.push(text) });
     onTestFinished(() => store.close());
     const messages = Array.from({ length: 40 }, (_, number) => makeMessage({ number }));
     await store.apply(messages.slice(0, 20).map(makeSnapshot));
@@ -40,6 +40,6 @@ describe.skipIf(process.env.CITUS_URL === undefined)('statements that wait for a
 
     expect((await reading).records.length).toBeGreaterThanOrEqual(20);
     expect(await writing).toMatchObject({ created: 20 });
-    expect(notices).toEqual([]);
+    expect(logLines).toEqual([]);
   });
 });

@@ -10,8 +10,8 @@ import { makeMessage, makeSnapshot } from '../fixtures.ts';
 
 test('answers while its tables have their form, then 503 in words, and is not ready any more', async () => {
   const database = await createTestDatabase();
-  const notices: string[] = [];
-  const store = await openStore({ place: { url: database.url }, notice: (line) => notices.push(line) });
+  const logLines: string[] = [];
+  const store = await openStore({ place: { url: database.url }, writeLog: (line) => logLines.push(line) });
   await store.apply([makeSnapshot(makeMessage())]);
   const server = await serveStore({ ...store, url: database.url });
   const admin = new pg.Client({ connectionString: database.url });
@@ -36,7 +36,7 @@ test('answers while its tables have their form, then 503 in words, and is not re
       );
     }
     expect(
-      notices.filter((line) => line.includes(`(schema ${next}; this program knows ${next - 1})`)),
+      logLines.filter((line) => line.includes(`(schema ${next}; this program knows ${next - 1})`)),
     ).toHaveLength(1);
     expect(server.log.join('\n')).not.toMatch(/ at .*\.ts:\d+/);
   } finally {

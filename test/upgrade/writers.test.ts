@@ -45,10 +45,10 @@ describe('a migration beside a writer of an older release', () => {
     const { folder, name } = await makeStore(writer);
     // As `apply` does: the row of the store first, then the rest.
     await writer.query('begin; select position from store for update');
-    const notices: string[] = [];
-    const migrating = migrate(migrator, { folder, notice: (line) => notices.push(line) });
+    const logLines: string[] = [];
+    const migrating = migrate(migrator, { folder, writeLog: (line) => logLines.push(line) });
     await vi.waitFor(
-      () => expect(notices.join()).toMatch(/^Waiting to change the schema \(\d+ s\): .*process \d+/),
+      () => expect(logLines.join()).toMatch(/^Waiting to change the schema \(\d+ s\): .*process \d+/),
       WAIT,
     );
     await writer.query(`insert into message values ${message}; commit`);
@@ -60,9 +60,9 @@ describe('a migration beside a writer of an older release', () => {
     const [writer, migrator] = [await connect(), await connect()];
     const { folder } = await makeStore(writer);
     await writer.query(`begin; insert into mirror (source) values ('http://one')`);
-    const notices: string[] = [];
-    const migrating = migrate(migrator, { folder, notice: (line) => notices.push(line) });
-    await vi.waitFor(() => expect(notices).not.toEqual([]), WAIT);
+    const logLines: string[] = [];
+    const migrating = migrate(migrator, { folder, writeLog: (line) => logLines.push(line) });
+    await vi.waitFor(() => expect(logLines).not.toEqual([]), WAIT);
     // Its second table: had the migration kept that one meanwhile, both would wait for each other.
     await writer.query(
       `insert into mirror_owed (message_id, source, sent_at, checked_at, due_at) values ('\\x01', 'http://one', now(), now(), now()); commit`,

@@ -104,9 +104,9 @@ test('limits that were learned are logged, once', { tags: 'slow' }, async () => 
   const provider = await startProvider(world.a, { profile: limited });
   const store = await openTestStore();
   try {
-    const { notices } = await indexWorld(store, { sources: [sourceOf(world.a, [provider])] });
+    const { logLines } = await indexWorld(store, { sources: [sourceOf(world.a, [provider])] });
     const { host } = provider.url;
-    const exact = (text: string) => notices.filter((line) => line.startsWith(host) && line.includes(text));
+    const exact = (text: string) => logLines.filter((line) => line.startsWith(host) && line.includes(text));
     expect(exact('it takes batches of 10 calls')).toHaveLength(1);
     expect(exact('ranges of 300 blocks are tried instead')).toHaveLength(1);
   } finally {

@@ -27,7 +27,7 @@ export interface WorldIndexing {
 
 export interface IndexedWorld {
   readonly statuses: readonly NetworkStatus[];
-  readonly notices: readonly string[];
+  readonly logLines: readonly string[];
   /** Whether everything was read, or is on the ledger of failures; otherwise `until` has ended it. */
   readonly isUpToDate: boolean;
 }
@@ -37,7 +37,7 @@ const LOOK_EVERY_MS = 20;
 /** What `lanescan index --once` does, or less where `until` ends it. */
 export async function indexWorld(store: Store, options: WorldIndexing): Promise<IndexedWorld> {
   const running = runIndexer(store, options.sources, { once: true, timing: options.timing });
-  const { indexer, notices } = running;
+  const { indexer, logLines } = running;
   const { until } = options;
   /** As they were when it was ended: a problem is over when nobody works any more. */
   let atEnd: readonly NetworkStatus[] | undefined;
@@ -53,7 +53,7 @@ export async function indexWorld(store: Store, options: WorldIndexing): Promise<
   } finally {
     clearInterval(looking);
   }
-  return { statuses: atEnd ?? indexer.statuses(), notices, isUpToDate: atEnd === undefined };
+  return { statuses: atEnd ?? indexer.statuses(), logLines, isUpToDate: atEnd === undefined };
 }
 
 /** How a store differs from the chains; empty where it does not. */

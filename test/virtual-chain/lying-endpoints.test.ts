@@ -84,7 +84,7 @@ describe('messages', () => {
     [2, 'all'],
   ] as const)('that endpoint %i of three invents are not stored (verify: %s)', async (place, verify) => {
     const world = makeCcipWorld(options);
-    const { differences, findings, notices, liar } = await indexWithLiar(
+    const { differences, findings, logLines, liar } = await indexWithLiar(
       world,
       withInventions(world),
       place,
@@ -95,7 +95,7 @@ describe('messages', () => {
     );
     expect(differences).toEqual([]);
     expect(findings).toEqual([]);
-    expect(notices.join('\n')).toContain(`${liar} shows logs of block`);
+    expect(logLines.join('\n')).toContain(`${liar} shows logs of block`);
   });
 
   test('that were believed are named when only their inventor is asked, and removed when others are', async () => {
@@ -110,7 +110,7 @@ describe('messages', () => {
     const together = await index(world, store, [liar as Provider, ...honest]);
     expect(together.differences).toEqual([]);
     expect(together.findings).toEqual([]);
-    expect(together.notices.join('\n')).toContain('What no two endpoints show was removed');
+    expect(together.logLines.join('\n')).toContain('What no two endpoints show was removed');
   });
 
   test('stay when the only endpoint counts too few and leaves out logs at times', async () => {
@@ -147,10 +147,10 @@ describe('contracts', () => {
   test.each([0, 1, 2])('that endpoint %i of three calls something else stay trusted', async (place) => {
     const world = makeCcipWorld(options);
     const lying = makeCcipWorld({ ...options, onRampType: 'Impostor 6.6.6' });
-    const { differences, findings, notices } = await indexWithLiar(world, lying, place, shortRanges);
+    const { differences, findings, logLines } = await indexWithLiar(world, lying, place, shortRanges);
     expect(differences).toEqual([]);
     expect(findings).toEqual([]);
-    expect(notices.join('\n')).not.toContain('it is not trusted');
+    expect(logLines.join('\n')).not.toContain('it is not trusted');
   });
 
   test.each([0, 1, 2])('that only endpoint %i of three knows are not trusted', async (place) => {

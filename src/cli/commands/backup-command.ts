@@ -24,7 +24,7 @@ Examples:
       const { tables, rows } = await backUp({
         place: databasePlace(config),
         folder,
-        notice: (line) => void context.err.write(`${line}\n`),
+        writeLog: (line) => void context.err.write(`${line}\n`),
         signal: context.signal,
       });
       context.out.write(

@@ -7,7 +7,7 @@ import { isDatabaseUnavailable, openStore, type Store } from '../../store/store.
 import { loadAbis } from '../config/abi-folder.ts';
 import { type ConfigFlags, databasePlace, webhooksOf } from '../config/config.ts';
 import { type CliContext, closeStoreAfterStop, configOf, schemaFor, withStoreOptions } from '../context.ts';
-import { noticeTo, openLog } from '../output/command-log.ts';
+import { logWriter, openLog } from '../output/command-log.ts';
 import { serveUntilStopped, withServerOptions } from './serve-command.ts';
 
 const STEP_INTERVAL_MS = 500;
@@ -46,7 +46,7 @@ Examples:
         content: 'simulated',
         access: 'write',
         schema: schemaFor(config),
-        notice: noticeTo(log, 'store'),
+        writeLog: logWriter(log, 'store'),
         signal: context.signal,
       });
       const startsAt = new Date();

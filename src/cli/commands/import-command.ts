@@ -11,7 +11,7 @@ import path from 'node:path';
 import type { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import type { Command } from 'commander';
-import type { Notice } from '../../base/notice.ts';
+import type { WriteLog } from '../../base/log.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { type ImportReport, importRecords, type RejectedLine } from '../../ingest/import/import.ts';
 import type { Store } from '../../store/store.ts';
@@ -25,7 +25,7 @@ import {
   withStore,
   withStoreOptions,
 } from '../context.ts';
-import { noticeTo, openLog } from '../output/command-log.ts';
+import { logWriter, openLog } from '../output/command-log.ts';
 import { besideBar, createProgress } from '../output/progress-bar.ts';
 import { clipped } from '../output/terminal-text.ts';
 
@@ -64,13 +64,13 @@ Examples:
         content: 'real',
         access: 'write',
         schema: schemaFor(config),
-        notice: noticeTo(log, 'store'),
+        writeLog: logWriter(log, 'store'),
       } as const;
       await withStore(config, context, access, async (store) => {
         const rejectsFiles = new Set<string>();
         for (const input of inputs) {
           if (context.signal.aborted) context.exitCode = INTERRUPTED_STATUS;
-          else await importOne(input, store, flags, rejectsFiles, context, noticeTo(log, 'import'));
+          else await importOne(input, store, flags, rejectsFiles, context, logWriter(log, 'import'));
         }
       });
     });
@@ -106,11 +106,13 @@ async function importOne(
   flags: ImportFlags,
   rejectsFiles: Set<string>,
   context: CliContext,
-  notice: Notice,
+  writeLog: WriteLog,
 ): Promise<void> {
   const rejectsFile = flags.rejects ?? `${path.basename(input.name)}.rejects.ndjson`;
   const rejects = createRejects(rejectsFile, input.name, rejectsFiles);
-  const progress = createProgress(context.err, `Importing ${input.name}`, input.size, { writeLine: notice });
+  const progress = createProgress(context.err, `Importing ${input.name}`, input.size, {
+    writeLine: writeLog,
+  });
   const counted = async function* () {
     const stream = input.open();
     // An interruption must not wait for the next line of a pipe, which may never come.

@@ -16,7 +16,7 @@ import {
   withStoreOptions,
 } from '../context.ts';
 import { knownLosses } from '../doctor/source-findings.ts';
-import { noticeTo, openLog } from '../output/command-log.ts';
+import { logWriter, openLog } from '../output/command-log.ts';
 import { createIndexProgress } from '../output/index-progress.ts';
 import { lanescanVersion } from '../version.ts';
 
@@ -61,20 +61,20 @@ Examples:
         content: 'real',
         access: 'write',
         schema: schemaFor(config),
-        notice: noticeTo(log, 'store'),
+        writeLog: logWriter(log, 'store'),
       } as const;
       await withStore(config, context, access, async (store) => {
-        const notice = noticeTo(log, 'index');
+        const writeLog = logWriter(log, 'index');
         const indexer = startIndexer({
           sources,
           connect: connectNetwork,
           store,
           signal: context.signal,
           userAgent: `lanescan/${lanescanVersion}`,
-          notice,
+          writeLog,
           once: flags.once === true,
         });
-        progress.follow(indexer.statuses, notice);
+        progress.follow(indexer.statuses, writeLog);
         try {
           await indexer.ended;
         } finally {

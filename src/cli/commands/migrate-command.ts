@@ -88,7 +88,7 @@ async function distributeOverCluster(
   }
   const report = await distributeDatabase(databaseUrl, {
     shards,
-    notice: (line) => err.write(`${line}\n`),
+    writeLog: (line) => err.write(`${line}\n`),
     signal,
   });
   for (const table of report.distributed) out.write(`distributed ${table}\n`);
@@ -110,7 +110,7 @@ async function upgradeDatabaseFiles(
   const report = await upgradeEmbedded({
     dataFolder,
     fromBinaries,
-    notice: (line) => err.write(`${line}\n`),
+    writeLog: (line) => err.write(`${line}\n`),
     signal,
   });
   if (report === undefined) return;

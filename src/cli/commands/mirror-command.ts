@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { parseTime } from '../../base/iso-time.ts';
-import type { Notice } from '../../base/notice.ts';
+import type { WriteLog } from '../../base/log.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { filterNames } from '../../domain/filters/filter-table.ts';
 import { parseFilters } from '../../domain/filters/search-parameters.ts';
@@ -19,7 +19,7 @@ import {
   withStore,
   withStoreOptions,
 } from '../context.ts';
-import { noticeTo, openLog } from '../output/command-log.ts';
+import { logWriter, openLog } from '../output/command-log.ts';
 import { besideBar, createProgress } from '../output/progress-bar.ts';
 import { clipped } from '../output/terminal-text.ts';
 import { lanescanVersion } from '../version.ts';
@@ -85,18 +85,22 @@ Examples:
       const roundIntervalMs = numberOf(flags.poll, '--poll', poll, command) * 1000;
       const config = configOf(flags, context);
       const log = await openLog(config, context, { stream: besideBar(context.err) });
-      const notice = noticeTo(log, 'mirror');
+      const writeLog = logWriter(log, 'mirror');
       const source = createSource({
         url,
         requestsPerSecond,
         userAgent: `lanescan/${lanescanVersion}`,
         signal: context.signal,
-        notice,
+        writeLog,
       });
-      const access = { access: 'write', schema: schemaFor(config), notice: noticeTo(log, 'store') } as const;
+      const access = {
+        access: 'write',
+        schema: schemaFor(config),
+        writeLog: logWriter(log, 'store'),
+      } as const;
       await withStore(config, context, access, async (store) => {
         const rejects = flags.rejects === undefined ? undefined : openRejects(flags.rejects);
-        const shown = createReporter(source.name, context, notice);
+        const shown = createReporter(source.name, context, writeLog);
         try {
           const counts = await followSource({
             source,
@@ -110,7 +114,7 @@ Examples:
               shown.reject(record);
               rejects?.(record);
             },
-            notice,
+            writeLog,
             timing: { roundIntervalMs },
           });
           shown.end();
@@ -163,8 +167,8 @@ function numberOf(
   return command.error(`lanescan: ${flag} takes ${unit}, more than 0 and at most ${max}`);
 }
 
-function createReporter(name: string, { err }: CliContext, notice: Notice) {
-  const bar = createProgress(err, `Mirroring ${name}`, null, { writeLine: notice });
+function createReporter(name: string, { err }: CliContext, writeLog: WriteLog) {
+  const bar = createProgress(err, `Mirroring ${name}`, null, { writeLine: writeLog });
   let rejected = 0;
   let bytes = 0;
   let logged = '';
@@ -183,10 +187,10 @@ function createReporter(name: string, { err }: CliContext, notice: Notice) {
       if (++rejected > LOGGED_REJECTS) return;
       const reasons = problems.slice(0, 3).map(({ path, problem }) => `${path} ${problem}`);
       const level = 'warn';
-      notice(`rejected ${messageId ?? 'a record'}: ${clipped(printable(reasons.join('; ')), 300)}`, {
+      writeLog(`rejected ${messageId ?? 'a record'}: ${clipped(printable(reasons.join('; ')), 300)}`, {
         level,
       });
-      if (rejected === LOGGED_REJECTS) notice('further rejected records are only counted', { level });
+      if (rejected === LOGGED_REJECTS) writeLog('further rejected records are only counted', { level });
     },
     end: () => bar.end(),
   };

@@ -24,7 +24,7 @@ import {
 } from '../config/config.ts';
 import { createDestinations } from '../config/destinations.ts';
 import { type CliContext, configOf, schemaFor, withLogOption, withStoreOptions } from '../context.ts';
-import { noticeTo, openLog } from '../output/command-log.ts';
+import { logWriter, openLog } from '../output/command-log.ts';
 import { describeStatus, levelOf } from '../output/index-progress.ts';
 import { lanescanVersion } from '../version.ts';
 import {
@@ -95,7 +95,7 @@ async function serve(flags: ServeFlags, context: CliContext): Promise<void> {
     ...(flags.index && { content: 'real' }),
     access: flags.index || webhooks.length > 0 ? 'write' : 'read',
     schema: schemaFor(config),
-    notice: noticeTo(log, 'store'),
+    writeLog: logWriter(log, 'store'),
     signal: context.signal,
   });
   await serveUntilStopped({
@@ -123,8 +123,8 @@ async function serveAsWorker(primary: PrimaryLink, flags: ServeFlags, context: C
       replicas: config.replicaUrls,
       // The primary has migrated it.
       schema: 'expect',
-      // The primary logs the notices of an embedded database.
-      notice: config.databaseUrl === null ? (line) => log.debug(line) : noticeTo(log, 'store'),
+      // The primary logs the lines of an embedded database.
+      writeLog: config.databaseUrl === null ? (line) => log.debug(line) : logWriter(log, 'store'),
       isOneOf: config.processes,
       signal,
     });
@@ -156,18 +156,18 @@ async function indexAlongside(
   signal: AbortSignal,
 ): Promise<void> {
   const { startIndexer } = await import('../../ingest/engine/indexer.ts');
-  const notice = noticeTo(log, 'index');
+  const writeLog = logWriter(log, 'index');
   const indexer = startIndexer({
     sources,
     connect: connectNetwork,
     store,
     signal,
     userAgent: `lanescan/${lanescanVersion}`,
-    notice,
+    writeLog,
   });
   const progress = setInterval(() => {
     for (const status of indexer.statuses()) {
-      notice(describeStatus(status, Date.now()), { level: levelOf(status), network: status.network.name });
+      writeLog(describeStatus(status, Date.now()), { level: levelOf(status), network: status.network.name });
     }
   }, PROGRESS_INTERVAL_MS);
   try {
@@ -317,7 +317,7 @@ function destinationsOf(
     return createDestinations({
       sources: networkSourcesOf(config, environment),
       signal,
-      notice: noticeTo(log, 'diagnosis'),
+      writeLog: logWriter(log, 'diagnosis'),
     });
   } catch (error) {
     // A server that does not index may lack the keys of endpoints. It answers all the same.

@@ -45,7 +45,7 @@ export function createStoreRecords(store: Store, config: Config, context: CliCon
             ? createDestinations({
                 sources: networkSourcesOf(config, context.environment),
                 signal: AbortSignal.any([context.signal, ending.signal]),
-                notice: () => undefined,
+                writeLog: () => undefined,
               })
             : undefined,
         budget: createCallBudget({ log }),

@@ -39,7 +39,7 @@ export interface Config extends Omit<Settings, 'data' | 'abis' | NameKey | Secre
   /** Where the value of each key came from: a flag, a variable, the file, or `default`. */
   readonly origins: Readonly<Record<string, string>>;
   /** Log lines about how the configuration was read. */
-  readonly notices: readonly string[];
+  readonly warnings: readonly string[];
 }
 
 /** An invalid value of a flag: wrong usage (exit status 2), unlike an invalid value in a file. */
@@ -109,7 +109,7 @@ export function readConfig(flags: ConfigFlags, processEnvironment: NodeJS.Proces
     file: file.isFound ? file.name : null,
     read: (key, variables) => readFrom(file, key, variables),
     origins,
-    notices:
+    warnings:
       ignored.length === 0
         ? []
         : [

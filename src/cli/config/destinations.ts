@@ -9,11 +9,11 @@ import type { Config } from './config.ts';
 /** Of an endpoint's rate, for diagnoses. */
 const DIAGNOSIS_SHARE = 1 / 5;
 
-export interface DestinationsOptions extends Pick<DestinationCallsOptions, 'signal' | 'notice'> {
+export interface DestinationsOptions extends Pick<DestinationCallsOptions, 'signal' | 'writeLog'> {
   readonly sources: readonly NetworkSource[];
 }
 
-export function createDestinations({ sources, signal, notice }: DestinationsOptions): Destinations {
+export function createDestinations({ sources, signal, writeLog }: DestinationsOptions): Destinations {
   // Each network that is opened listens.
   setMaxListeners(0, signal);
   const opened = new Map<string, Promise<Destination | undefined>>();
@@ -21,7 +21,7 @@ export function createDestinations({ sources, signal, notice }: DestinationsOpti
     const source = sources.find(({ network }) => network.selector === chainSelector);
     if (!source) return undefined;
     const userAgent = `lanescan/${lanescanVersion}`;
-    const calls = await openDestinationCalls(source, { userAgent, signal, notice });
+    const calls = await openDestinationCalls(source, { userAgent, signal, writeLog });
     return calls && { calls, callsPerSecond: DIAGNOSIS_SHARE * source.requestsPerSecond };
   };
   return {

@@ -1,6 +1,6 @@
 /** The log of long-running commands: JSON lines, or readable lines on a terminal. */
 import type { Logger } from 'pino';
-import type { Notice } from '../../base/notice.ts';
+import type { WriteLog } from '../../base/log.ts';
 import { printable } from '../../text/format.ts';
 import type { Config } from '../config/config.ts';
 import type { CliContext, TerminalStream } from '../context.ts';
@@ -10,7 +10,7 @@ export type Component = 'http' | 'store' | 'index' | 'mirror' | 'import' | 'webh
 
 /** `stream`: for a command that also draws a progress bar on the terminal. */
 export async function openLog(
-  { logLevel, notices }: Config,
+  { logLevel, warnings }: Config,
   { err, environment }: CliContext,
   {
     stream = err,
@@ -20,12 +20,12 @@ export async function openLog(
   // Loaded on demand: other commands do not need the library.
   const { createLog } = await import('./log.ts');
   const log = createLog(logLevel, stream, environment, isBatched);
-  for (const line of notices) log.info(line);
+  for (const line of warnings) log.info(line);
   return log;
 }
 
-/** Writes the notices of a component to the log. */
-export function noticeTo(log: Logger, component: Component): Notice {
+/** Writes the lines of a component to the log. */
+export function logWriter(log: Logger, component: Component): WriteLog {
   const lines = log.child({ component });
   return (line, { level = 'info', network } = {}) =>
     lines[level](network === undefined ? {} : { network }, printable(line));

@@ -1,5 +1,5 @@
 /** Progress of indexing: one bar for each network on a terminal, log lines elsewhere. */
-import type { Notice, NoticeLevel } from '../../base/notice.ts';
+import type { LogLineLevel, WriteLog } from '../../base/log.ts';
 import { blockNoun } from '../../domain/chain-families.ts';
 import type { NetworkStatus } from '../../ingest/engine/indexer.ts';
 import { counted, howOld, printable } from '../../text/format.ts';
@@ -16,8 +16,8 @@ const LINE_INTERVAL_MS = 10_000;
 export interface IndexProgress {
   /** The stream for log lines, which on a terminal must not overwrite the bars. */
   readonly logStream: TerminalStream;
-  /** Starts showing these statuses; without a terminal, as log lines through `notice`. */
-  follow(statuses: () => readonly NetworkStatus[], notice: Notice): void;
+  /** Starts showing these statuses; without a terminal, as log lines through `writeLog`. */
+  follow(statuses: () => readonly NetworkStatus[], writeLog: WriteLog): void;
   /** Shows the final state and stops updating it. */
   end(): void;
 }
@@ -66,7 +66,7 @@ function createBars(stream: TerminalStream, now: () => number): IndexProgress {
 function createLines(stream: TerminalStream, now: () => number): IndexProgress {
   let statuses: () => readonly NetworkStatus[] = () => [];
   let timer: NodeJS.Timeout | undefined;
-  let notice: Notice = () => undefined;
+  let writeLog: WriteLog = () => undefined;
   let logged = '';
   const logChanges = () => {
     const lines = statuses().map((status) => ({ status, text: describeStatus(status, now()) }));
@@ -74,13 +74,13 @@ function createLines(stream: TerminalStream, now: () => number): IndexProgress {
     if (all === logged) return;
     logged = all;
     for (const { status, text } of lines)
-      notice(text, { level: levelOf(status), network: status.network.name });
+      writeLog(text, { level: levelOf(status), network: status.network.name });
   };
   return {
     logStream: stream,
     follow(read, write) {
       statuses = read;
-      notice = write;
+      writeLog = write;
       timer = setInterval(logChanges, LINE_INTERVAL_MS);
     },
     end() {
@@ -91,7 +91,7 @@ function createLines(stream: TerminalStream, now: () => number): IndexProgress {
 }
 
 /** A network with a problem is logged as a warning. */
-export function levelOf({ worker }: NetworkStatus): NoticeLevel {
+export function levelOf({ worker }: NetworkStatus): LogLineLevel {
   return worker?.problem ? 'warn' : 'info';
 }
 

@@ -1,5 +1,5 @@
 /** What blocks said: the result of reading them, before it is recorded. */
-import type { NoticeLevel } from '../../base/notice.ts';
+import type { LogLineLevel } from '../../base/log.ts';
 import type { Fact } from '../../domain/facts.ts';
 import type {
   Anchor,
@@ -47,7 +47,7 @@ export function stepOf({ facts, contracts, unreadable, untrusted, anchors = [] }
 /** Logs contracts that a reading does not trust, and events that it could not decode. */
 export function logProblemsOf(
   { rejected, unreadable = [] }: Pick<Reading, 'rejected'> & Partial<Reading>,
-  log: (line: string, level?: NoticeLevel) => void,
+  log: (line: string, level?: LogLineLevel) => void,
 ): void {
   for (const contract of rejected) log(`${contract}; it is not trusted`, 'warn');
   const [first, ...more] = unreadable;

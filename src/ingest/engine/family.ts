@@ -10,7 +10,7 @@
  * abandoned blocks. A step of any family is one `IndexStep`, recorded through `Progress.record` in one transaction.
  */
 
-import type { Notice } from '../../base/notice.ts';
+import type { WriteLog } from '../../base/log.ts';
 import type { DestinationCalls } from '../../domain/manual-execution/diagnosis.ts';
 import type { Network } from '../../domain/networks/networks.ts';
 import type {
@@ -54,7 +54,7 @@ export interface ChainFamily<Source extends NetworkSource> {
 export interface DestinationCallsOptions {
   readonly userAgent: string;
   readonly signal: AbortSignal;
-  readonly notice: Notice;
+  readonly writeLog: WriteLog;
 }
 
 export interface ConnectOptions {

@@ -6,7 +6,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
-import type { Notice } from '../../base/notice.ts';
+import type { WriteLog } from '../../base/log.ts';
 import type { Network } from '../../domain/networks/networks.ts';
 import { LeaseLostError } from '../../store/ledger/index-ledger.ts';
 import { SchemaMovedError } from '../../store/schema/writer-guard.ts';
@@ -26,7 +26,7 @@ export interface IndexerOptions {
   readonly store: Pick<Store, 'index' | 'findMessage'>;
   readonly signal: AbortSignal;
   readonly userAgent: string;
-  readonly notice: Notice;
+  readonly writeLog: WriteLog;
   /**
    * Ends when all networks have been read up to their heads, instead of following for ever. A network that cannot go on
    * (`stuckBecause`) is not waited for.
@@ -132,7 +132,7 @@ type Workers = Map<
 >;
 
 async function keepIndexing(source: NetworkSource, options: IndexerOptions, workers: Workers): Promise<void> {
-  const { store, signal, notice, timing = {} } = options;
+  const { store, signal, writeLog, timing = {} } = options;
   const { selector, name: network } = source.network;
   const seconds = timing.leaseSeconds ?? LEASE_SECONDS;
   const holder = randomUUID();
@@ -141,13 +141,13 @@ async function keepIndexing(source: NetworkSource, options: IndexerOptions, work
   while (!signal.aborted) {
     try {
       if (!(await store.index.lease(selector, holder, seconds))) {
-        if (!isWaiting) notice('another indexer works on it; waiting', { network });
+        if (!isWaiting) writeLog('another indexer works on it; waiting', { network });
         isWaiting = true;
         workers.set(selector, { ...workers.get(selector), state: 'waiting' });
         await untilLater(timing.leasePollMs ?? LEASE_POLL_MS, signal);
         continue;
       }
-      if (isWaiting) notice('taken over', { network });
+      if (isWaiting) writeLog('taken over', { network });
       isWaiting = false;
       await workWithLease(source, options, holder, seconds, workers);
       isTroubled = false;
@@ -155,11 +155,11 @@ async function keepIndexing(source: NetworkSource, options: IndexerOptions, work
       if (signal.aborted) break;
       if (error instanceof SchemaMovedError) throw error;
       if (error instanceof LeaseLostError) {
-        notice(error.message, { level: 'warn', network });
+        writeLog(error.message, { level: 'warn', network });
         continue;
       }
       // The database is away, as a rule. What it has not acknowledged is done again.
-      if (!isTroubled) notice(`${(error as Error).message}; trying again`, { level: 'warn', network });
+      if (!isTroubled) writeLog(`${(error as Error).message}; trying again`, { level: 'warn', network });
       isTroubled = true;
       await untilLater(RETRY_MS, signal);
     }
@@ -169,7 +169,7 @@ async function keepIndexing(source: NetworkSource, options: IndexerOptions, work
 /** Works while the lease holds; a renewal that comes too late ends the work. */
 async function workWithLease(
   source: NetworkSource,
-  { store, connect, signal, notice, userAgent, timing: given = {} }: IndexerOptions,
+  { store, connect, signal, writeLog, userAgent, timing: given = {} }: IndexerOptions,
   holder: string,
   seconds: number,
   workers: Workers,
@@ -182,7 +182,7 @@ async function workWithLease(
   const timing = { ...defaultTiming, ...given };
   const reader = await connect(source, {
     store,
-    progress: { network, ledger: store.index, holder, timing, notice },
+    progress: { network, ledger: store.index, holder, timing, writeLog },
     ...(given.endpoints && { endpointTiming: given.endpoints }),
     userAgent,
     signal: working,

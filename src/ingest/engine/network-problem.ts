@@ -1,6 +1,6 @@
 /** The problem that keeps a network from progress at present: published, logged once, and escalated when it lasts. */
 
-import type { NoticeLevel } from '../../base/notice.ts';
+import type { LogLineLevel } from '../../base/log.ts';
 import { operatorProblems, type ProblemKind } from '../../domain/networks/indexing-problem.ts';
 import { NodeError, problemKindOf, reasonOf } from './faults.ts';
 
@@ -19,7 +19,7 @@ export interface NetworkProblem {
 export interface NetworkProblemOptions {
   /** A problem that lasts this long is logged as an error. */
   readonly escalateAfterMs: number;
-  readonly log: (line: string, level?: NoticeLevel) => void;
+  readonly log: (line: string, level?: LogLineLevel) => void;
 }
 
 export function createNetworkProblem({ escalateAfterMs, log }: NetworkProblemOptions): NetworkProblem {

@@ -1,5 +1,5 @@
 /** The progress of one network, which the loops of its worker and its chain family share: each part has one owner. */
-import type { Notice, NoticeLevel } from '../../base/notice.ts';
+import type { LogLineLevel, WriteLog } from '../../base/log.ts';
 import type { Network } from '../../domain/networks/networks.ts';
 import type { IndexLedger } from '../../store/ledger/index-ledger.ts';
 import { type ChainHead, createChainHead } from './chain-head.ts';
@@ -14,7 +14,7 @@ export interface ProgressOptions {
   /** Who holds the network's lease. */
   readonly holder: string;
   readonly timing: WorkerTiming;
-  readonly notice: Notice;
+  readonly writeLog: WriteLog;
 }
 
 export interface Progress {
@@ -23,14 +23,14 @@ export interface Progress {
   readonly recorder: Recorder;
   /** What keeps the network from progress. */
   readonly problem: NetworkProblem;
-  log(line: string, level?: NoticeLevel): void;
+  log(line: string, level?: LogLineLevel): void;
 }
 
 /** @param registry of the chain family, which knows what the contracts are */
 export function createProgress(options: ProgressOptions, registry: ContractRegistry): Progress {
-  const { network, ledger, holder, timing, notice } = options;
+  const { network, ledger, holder, timing, writeLog } = options;
   const { selector } = network;
-  const log: Progress['log'] = (line, level = 'info') => notice(line, { level, network: network.name });
+  const log: Progress['log'] = (line, level = 'info') => writeLog(line, { level, network: network.name });
   const problem = createNetworkProblem({ escalateAfterMs: timing.escalateAfterMs, log });
   const head = createChainHead(selector);
   const recorder = createRecorder({ selector, ledger, holder, timing, head, registry, problem });

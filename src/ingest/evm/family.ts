@@ -37,12 +37,12 @@ export const evmFamily: ChainFamily<EvmSource> = {
 
 function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
   const { store, endpointTiming, userAgent, signal } = options;
-  const { timing, notice } = options.progress;
+  const { timing, writeLog } = options.progress;
   const { network, routers } = source;
   const chain = createChain(source, {
     userAgent,
     signal,
-    notice,
+    writeLog,
     ...(endpointTiming && { timing: endpointTiming }),
   });
   // A blessing names a commit store. Blessings of a commit store that was not known were passed over, so that the RMN

@@ -19,7 +19,7 @@ import type { MirrorCounts, MirrorOptions, MirrorTiming } from './mirror-options
 import { SourceError } from './source.ts';
 
 export interface IntakeOptions
-  extends Pick<MirrorOptions, 'source' | 'store' | 'since' | 'progress' | 'reject' | 'notice'> {
+  extends Pick<MirrorOptions, 'source' | 'store' | 'since' | 'progress' | 'reject' | 'writeLog'> {
   readonly timing: Pick<MirrorTiming, 'minCheckIntervalMs' | 'maxCheckIntervalMs'>;
   readonly counts: MirrorCounts;
   /** Records messages in the mirror's ledger. */
@@ -66,7 +66,7 @@ export function createIntake(options: IntakeOptions): Intake {
   const rejected = new Set<string>();
   const reportProgress = () => options.progress?.(counts);
   const { add: addWarnings } = createWarningCounter((value) =>
-    options.notice?.(`${source.name} has records with an unknown ${value}`, { level: 'warn' }),
+    options.writeLog?.(`${source.name} has records with an unknown ${value}`, { level: 'warn' }),
   );
 
   const reject = (messageId: string | null, problems: readonly RecordProblem[], record: unknown) => {

@@ -1,5 +1,5 @@
 /** The options of a mirror, its timing, and what it counts. */
-import type { Notice } from '../../base/notice.ts';
+import type { WriteLog } from '../../base/log.ts';
 import type { RawParameters } from '../../domain/filters/search-parameters.ts';
 import type { RecordProblem } from '../../domain/records/message-parser.ts';
 import type { Store } from '../../store/store.ts';
@@ -19,7 +19,7 @@ export interface MirrorOptions {
   readonly progress?: (counts: Readonly<MirrorCounts>) => void;
   /** Called once for each record that cannot be stored. */
   readonly reject?: (record: RejectedRecord) => void;
-  readonly notice?: Notice;
+  readonly writeLog?: WriteLog;
   readonly timing?: Partial<MirrorTiming>;
 }
 

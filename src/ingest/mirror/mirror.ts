@@ -63,7 +63,7 @@ interface Mirror {
 }
 
 function createMirror(options: MirrorOptions): Mirror {
-  const { source, store, filters = [], since = 0, signal, notice } = options;
+  const { source, store, filters = [], since = 0, signal, writeLog } = options;
   const timing = { ...defaultTiming, ...options.timing };
   const key = ledgerKey(source, filters);
   const counts: MirrorCounts = {
@@ -210,7 +210,7 @@ function createMirror(options: MirrorOptions): Mirror {
           const longestPauseMs = firstPauseMs * LONGEST_PAUSE_FACTOR;
           const pauseMs = backoffMs(++task.failures, { firstPauseMs, longestPauseMs }, Math.random());
           task.dueAt = Date.now() + pauseMs;
-          notice?.(`${error.message}; trying again in ${Math.ceil(pauseMs / 1000)} s`, { level: 'warn' });
+          writeLog?.(`${error.message}; trying again in ${Math.ceil(pauseMs / 1000)} s`, { level: 'warn' });
         }
       };
       while (!signal.aborted) {

@@ -8,7 +8,7 @@ import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type BackoffLimits, backoffMs } from '../../base/backoff.ts';
 import { parseRetryAfterMs } from '../../base/http-headers.ts';
-import type { Notice } from '../../base/notice.ts';
+import type { WriteLog } from '../../base/log.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { withoutCredentials } from '../../base/url-parts.ts';
 import {
@@ -27,7 +27,7 @@ export interface SourceOptions {
   readonly userAgent: string;
   readonly signal: AbortSignal;
   /** Receives log lines, for example when the source asks to wait. */
-  readonly notice?: Notice;
+  readonly writeLog?: WriteLog;
   readonly timing?: Partial<SourceTiming>;
 }
 
@@ -84,7 +84,7 @@ const LOGGED_WAIT_MS = 5_000;
 const CATCH_UP_MS = 100;
 
 export function createSource(options: SourceOptions): Source {
-  const { requestsPerSecond, userAgent, signal, notice } = options;
+  const { requestsPerSecond, userAgent, signal, writeLog } = options;
   const timing = { ...defaultTiming, ...options.timing };
   const urlProblem = serverUrlProblem(options.url);
   if (urlProblem !== null)
@@ -171,7 +171,9 @@ export function createSource(options: SourceOptions): Source {
   const pauseAll = (requestedMs: number, problem: string) => {
     nextAt = Math.max(nextAt, performance.now() + requestedMs);
     if (requestedMs >= LOGGED_WAIT_MS)
-      notice?.(`${name} ${problem} and asks to wait ${Math.round(requestedMs / 1000)} s`, { level: 'warn' });
+      writeLog?.(`${name} ${problem} and asks to wait ${Math.round(requestedMs / 1000)} s`, {
+        level: 'warn',
+      });
   };
 
   return {
@@ -194,7 +196,7 @@ export function createSource(options: SourceOptions): Source {
         if (requestedMs === null || ++requestedWaits > MAX_REQUESTED_WAITS) failures++;
         if (failures >= attempts) throw new SourceError(`${name}${path} ${problem} (${attempts} attempts)`);
         if (requestedMs === null && failures === LOGGED_FAILURES)
-          notice?.(`${name} ${problem}; still trying`, { level: 'warn' });
+          writeLog?.(`${name} ${problem}; still trying`, { level: 'warn' });
         await delay(requestedMs ?? backoffMs(failures, timing, Math.random()), undefined, { signal });
       }
     },

@@ -41,13 +41,13 @@ export const svmFamily: ChainFamily<SvmSource> = { connect, probe: probeNetwork 
 
 function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
   const { store, endpointTiming, userAgent, signal } = options;
-  const { timing, notice } = options.progress;
+  const { timing, writeLog } = options.progress;
   const { network, routers, offramps } = source;
   const { selector } = network;
   const chain = createChain(source, {
     userAgent,
     signal,
-    notice,
+    writeLog,
     ...(endpointTiming && { timing: endpointTiming }),
   });
   const registry: ProgramRegistry = createContractRegistry();

@@ -12,7 +12,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ClientBase } from 'pg';
-import type { Notice } from '../../base/notice.ts';
+import type { WriteLog } from '../../base/log.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { messageIdArray } from '../write/message-row.ts';
 import { ClusterAwayError } from './worker-errors.ts';
@@ -63,10 +63,10 @@ const RETRY_INTERVAL_MS = 1_000;
 export interface DistributedWritesOptions {
   /** Lends a connection of a writer. */
   readonly use: <T>(work: (client: ClientBase) => Promise<T>) => Promise<T>;
-  readonly notice: Notice;
+  readonly writeLog: WriteLog;
 }
 
-export function createDistributedWrites({ use, notice }: DistributedWritesOptions): WriteCoordinator {
+export function createDistributedWrites({ use, writeLog }: DistributedWritesOptions): WriteCoordinator {
   let isRetrying = false;
 
   const runPublished = <T>(client: ClientBase, work: () => Promise<T>): Promise<T> =>
@@ -81,7 +81,7 @@ export function createDistributedWrites({ use, notice }: DistributedWritesOption
   function publishLater(error: unknown): void {
     if (isRetrying) return;
     isRetrying = true;
-    notice(`The latest changes are stored but not published yet: ${(error as Error).message}`);
+    writeLog(`The latest changes are stored but not published yet: ${(error as Error).message}`);
     const retry = async () => {
       isRetrying = false;
       // Every write publishes first. A pool that is closed ends the retries.

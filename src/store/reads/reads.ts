@@ -40,7 +40,7 @@
  * All constants are in `tuning.ts`, each with the measurement that set it.
  */
 import type pg from 'pg';
-import type { Notice } from '../../base/notice.ts';
+import type { WriteLog } from '../../base/log.ts';
 import { withClient } from '../server/client.ts';
 import { createAdmission, type ReadObserver } from './admission.ts';
 import { createReadQueue } from './read-queue.ts';
@@ -113,12 +113,12 @@ export interface ReadsOptions {
   readonly migrations: number;
   /** Throws what a failed read is reported as. */
   readonly explain: (error: unknown) => Promise<never>;
-  readonly notice: Notice;
+  readonly writeLog: WriteLog;
 }
 
 export function createReads(
   { readers, replicas, revision }: ReadPools,
-  { identity, migrations, explain, notice }: ReadsOptions,
+  { identity, migrations, explain, writeLog }: ReadsOptions,
 ): Reads {
   const primary = createServerReads(readers, explain);
   const copies = replicas.map((pool) => createServerReads(pool, explain));
@@ -132,7 +132,7 @@ export function createReads(
           replicas: copies.map(({ run }) => run),
           identity,
           migrations,
-          notice,
+          writeLog,
         });
   const { run, runOnPrimary } = replicaSet ?? { run: primary.run, runOnPrimary: primary.run };
   const nameOf = createStatementNames();

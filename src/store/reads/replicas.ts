@@ -6,7 +6,7 @@
  * that the primary had when the read came, and every revision that this process has seen. Otherwise the next replica is
  * asked, and the primary last. While the primary is away, the revisions that this process has seen are the only bound.
  */
-import type { Notice } from '../../base/notice.ts';
+import type { WriteLog } from '../../base/log.ts';
 import { identitySql } from '../server/server-facts.ts';
 import { isDoneWithin } from '../server/time-limit.ts';
 import { noRows, type Rows } from './rows.ts';
@@ -16,7 +16,7 @@ import {
   AWAY_PRIMARY_WAIT_MS,
   PRIMARY_WAIT_MS,
   REPLICA_CHECK_INTERVAL_MS,
-  REPLICA_NOTICE_AFTER_MS,
+  REPLICA_LOG_AFTER_MS,
 } from './tuning.ts';
 
 export interface ReplicaStatus {
@@ -43,7 +43,7 @@ export interface ReplicaSetOptions {
   readonly identity: string;
   /** How many migrations the schema has: a replica that has not replayed them all is not used. */
   readonly migrations: number;
-  readonly notice: Notice;
+  readonly writeLog: WriteLog;
 }
 
 /** SQLSTATE of a statement that PostgreSQL stopped after its time limit. It would take as long elsewhere. */
@@ -58,13 +58,13 @@ interface Replica {
   /** Since when it is not used; undefined while it is. */
   unusedSince: number | undefined;
   /** Whether the log says that it is not used. */
-  isNoticed: boolean;
+  isLogged: boolean;
   checking: Promise<void> | undefined;
   checkedAt: number;
 }
 
 export function createReplicaSet(options: ReplicaSetOptions): ReplicaSet {
-  const { primary, revisionSource, identity, migrations, notice } = options;
+  const { primary, revisionSource, identity, migrations, writeLog } = options;
   /** The highest revision that this process has seen, and so the highest that a client may know. */
   let seenRevision = 0;
   let isPrimaryAway = false;
@@ -76,7 +76,7 @@ export function createReplicaSet(options: ReplicaSetOptions): ReplicaSet {
       isUsed: false,
       revision: undefined,
       unusedSince: performance.now(),
-      isNoticed: false,
+      isLogged: false,
       checking: undefined,
       checkedAt: Number.NEGATIVE_INFINITY,
     }),
@@ -107,16 +107,16 @@ export function createReplicaSet(options: ReplicaSetOptions): ReplicaSet {
   const use = (replica: Replica) => {
     replica.isUsed = true;
     replica.unusedSince = undefined;
-    if (replica.isNoticed) notice(`Replica ${replica.name} is read from again`);
-    replica.isNoticed = false;
+    if (replica.isLogged) writeLog(`Replica ${replica.name} is read from again`);
+    replica.isLogged = false;
   };
 
   const stopUsing = (replica: Replica, because: string) => {
     replica.isUsed = false;
     replica.unusedSince ??= performance.now();
-    if (replica.isNoticed || performance.now() - replica.unusedSince < REPLICA_NOTICE_AFTER_MS) return;
-    replica.isNoticed = true;
-    notice(`Replica ${replica.name} is not read from: ${because}`, { level: 'warn' });
+    if (replica.isLogged || performance.now() - replica.unusedSince < REPLICA_LOG_AFTER_MS) return;
+    replica.isLogged = true;
+    writeLog(`Replica ${replica.name} is not read from: ${because}`, { level: 'warn' });
   };
 
   const check = (replica: Replica): Promise<void> => {

@@ -77,7 +77,7 @@ export const AWAY_PRIMARY_WAIT_MS = 50;
 /** Between two checks of a replica that is behind or away. Chosen, not measured. */
 export const REPLICA_CHECK_INTERVAL_MS = 100;
 /** A replica that is unused for less time is not logged. Chosen, not measured. */
-export const REPLICA_NOTICE_AFTER_MS = 5_000;
+export const REPLICA_LOG_AFTER_MS = 5_000;
 
 // ---- Prepared statements
 

@@ -6,7 +6,7 @@
  * webhooks and the mirror ledger write without the store's lock. EXCLUSIVE mode lets readers go on; a migration takes
  * more where its statements need it.
  *
- * No wait is silent or endless: a lock that is not granted in time ends the attempt, a notice names its holder, and the
+ * No wait is silent or endless: a lock that is not granted in time ends the attempt, a log line names its holder, and the
  * whole transaction is retried.
  */
 import { setTimeout as delay } from 'node:timers/promises';
@@ -18,7 +18,7 @@ import { existingTables } from './tables.ts';
 const MIGRATION_LOCK = 7_264_910_331;
 
 export interface LockOptions {
-  readonly notice?: (line: string) => void;
+  readonly writeLog?: (line: string) => void;
   readonly signal?: AbortSignal | undefined;
   /** How long a migration waits for others before it gives up. */
   readonly timeoutMs?: number;
@@ -26,7 +26,7 @@ export interface LockOptions {
 
 const MIGRATION_TIMEOUT_MS = 10 * 60_000;
 const POLL_INTERVAL_MS = 100;
-const NOTICE_INTERVAL_MS = 5_000;
+const LOG_INTERVAL_MS = 5_000;
 /** The longest wait for one table lock in one attempt. */
 const LOCK_TIMEOUT_MS = 5_000;
 /**
@@ -40,11 +40,11 @@ const RETRY_DELAY_MS = 200;
 /** Runs `work` while no other process migrates. The lock belongs to the session of `client`. */
 export async function withMigrationLock<T>(
   client: ClientBase,
-  { notice, signal, timeoutMs = MIGRATION_TIMEOUT_MS }: LockOptions,
+  { writeLog, signal, timeoutMs = MIGRATION_TIMEOUT_MS }: LockOptions,
   work: () => Promise<T>,
 ): Promise<T> {
   const begin = performance.now();
-  let nextNotice = begin + NOTICE_INTERVAL_MS;
+  let nextLogAt = begin + LOG_INTERVAL_MS;
   for (;;) {
     signal?.throwIfAborted();
     const { rows } = await client.query('select pg_try_advisory_lock($1) as granted', [MIGRATION_LOCK]);
@@ -56,9 +56,9 @@ export async function withMigrationLock<T>(
         'Wait until it is done, or end it; then start this again.',
       );
     }
-    if (performance.now() > nextNotice) {
-      notice?.(`Waiting for another process that migrates this database (${seconds(waited)})`);
-      nextNotice += NOTICE_INTERVAL_MS;
+    if (performance.now() > nextLogAt) {
+      writeLog?.(`Waiting for another process that migrates this database (${seconds(waited)})`);
+      nextLogAt += LOG_INTERVAL_MS;
     }
     await delay(POLL_INTERVAL_MS, undefined, signal && { signal });
   }
@@ -72,7 +72,7 @@ export async function withMigrationLock<T>(
 /** Runs `work` in a transaction during which no other session writes to our tables. It may run several times. */
 export async function withoutWriters(
   client: ClientBase,
-  { notice, signal, timeoutMs = MIGRATION_TIMEOUT_MS }: LockOptions,
+  { writeLog, signal, timeoutMs = MIGRATION_TIMEOUT_MS }: LockOptions,
   work: () => Promise<void>,
 ): Promise<void> {
   const begin = performance.now();
@@ -97,7 +97,7 @@ export async function withoutWriters(
           { cause: error },
         );
       }
-      notice?.(`Waiting to change the schema (${seconds(waited)}): ${holders}`);
+      writeLog?.(`Waiting to change the schema (${seconds(waited)}): ${holders}`);
       await delay(RETRY_DELAY_MS, undefined, signal && { signal });
     }
   }

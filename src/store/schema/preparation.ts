@@ -1,6 +1,6 @@
 /** Prepares a database for use: checks server, role and content, and applies pending migrations. */
 import type pg from 'pg';
-import type { Notice } from '../../base/notice.ts';
+import type { WriteLog } from '../../base/log.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { type Layout, readLayout } from '../cluster/layout.ts';
 import { requireConnections } from '../server/connection-budget.ts';
@@ -23,7 +23,7 @@ export interface PreparationOptions {
   readonly startsProcesses: number;
   readonly isEmbedded: boolean;
   readonly hasReplicas: boolean;
-  readonly notice: Notice;
+  readonly writeLog: WriteLog;
   readonly signal: AbortSignal | undefined;
 }
 
@@ -41,13 +41,13 @@ const OLDEST_POSTGRESQL = 15;
 /** Throws an OperatorError where the database cannot be used as the options say. */
 export async function prepareDatabase(
   client: pg.ClientBase,
-  { content, access, schema, startsProcesses, isEmbedded, hasReplicas, notice, signal }: PreparationOptions,
+  { content, access, schema, startsProcesses, isEmbedded, hasReplicas, writeLog, signal }: PreparationOptions,
 ): Promise<PreparedDatabase> {
   const serverVersion = (await client.query('show server_version')).rows[0].server_version as string;
   refuseOldServer(serverVersion);
   if (startsProcesses > 1) await requireConnections(client, startsProcesses, isEmbedded);
   const migrations =
-    schema === 'migrate' ? await migrate(client, { notice, signal }) : await requireSchema(client);
+    schema === 'migrate' ? await migrate(client, { writeLog, signal }) : await requireSchema(client);
   await requireReadableTables(client);
   if (access === 'write' && (await isReadOnly(client))) {
     throw new OperatorError(

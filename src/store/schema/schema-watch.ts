@@ -16,10 +16,10 @@ export interface SchemaWatchOptions {
   readonly known: number;
   /** The number of the latest one that the database has. */
   readonly readSchema: () => Promise<number>;
-  readonly notice: (line: string) => void;
+  readonly writeLog: (line: string) => void;
 }
 
-export function createSchemaWatch({ known, readSchema, notice }: SchemaWatchOptions): SchemaWatch {
+export function createSchemaWatch({ known, readSchema, writeLog }: SchemaWatchOptions): SchemaWatch {
   let moved: SchemaMovedError | undefined;
   return {
     async explain(error) {
@@ -27,7 +27,7 @@ export function createSchemaWatch({ known, readSchema, notice }: SchemaWatchOpti
       const schema = moved ? 0 : await readSchema().catch(() => 0);
       if (schema > known) {
         moved = new SchemaMovedError(schema, known, { cause: error });
-        notice(`${moved.message} ${moved.remedy}`);
+        writeLog(`${moved.message} ${moved.remedy}`);
       }
       throw moved ?? error;
     },

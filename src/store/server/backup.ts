@@ -24,13 +24,13 @@ export interface BackupOptions {
   readonly place: DatabasePlace;
   /** The data folder to make; it must not exist. */
   readonly folder: string;
-  readonly notice: (line: string) => void;
+  readonly writeLog: (line: string) => void;
   readonly signal?: AbortSignal;
 }
 
-/** @example await backUp({ place: { dataFolder: './data' }, folder: './backup', notice: console.error }); */
+/** @example await backUp({ place: { dataFolder: './data' }, folder: './backup', writeLog: console.error }); */
 export async function backUp(options: BackupOptions): Promise<CopyReport> {
-  const { place, folder, notice, signal } = options;
+  const { place, folder, writeLog, signal } = options;
   await requireFree(folder);
   if ('dataFolder' in place) await requireCluster(place.dataFolder);
   const part = `${folder}.part`;
@@ -42,10 +42,10 @@ export async function backUp(options: BackupOptions): Promise<CopyReport> {
   try {
     const source = await openSource(place, options, closers);
     await requireSpace(source, path.dirname(path.resolve(folder)));
-    const embedded = await openEmbedded({ dataFolder: part, notice, ...(signal && { signal }) });
+    const embedded = await openEmbedded({ dataFolder: part, writeLog, ...(signal && { signal }) });
     closers.push(() => embedded.leave());
     const target = await connect({ ...embedded.connection, ssl: false }, closers);
-    const report = await copyDatabase(source, target, { notice, signal, hasWriters: true });
+    const report = await copyDatabase(source, target, { writeLog, signal, hasWriters: true });
     await close();
     await renameDurably(part, folder);
     return report;
@@ -63,7 +63,7 @@ export async function backUp(options: BackupOptions): Promise<CopyReport> {
 
 async function openSource(
   place: DatabasePlace,
-  { notice, signal }: BackupOptions,
+  { writeLog, signal }: BackupOptions,
   closers: (() => Promise<unknown>)[],
 ): Promise<pg.Client> {
   if ('url' in place) {
@@ -71,7 +71,7 @@ async function openSource(
       throw explainConnectionFailure(error, place.url, 'DATABASE_URL');
     });
   }
-  const embedded = await openEmbedded({ dataFolder: place.dataFolder, notice, ...(signal && { signal }) });
+  const embedded = await openEmbedded({ dataFolder: place.dataFolder, writeLog, ...(signal && { signal }) });
   closers.push(() => embedded.leave());
   return connect({ ...embedded.connection, ssl: false }, closers);
 }

@@ -50,7 +50,7 @@ interface Observation {
 /** Watches connections to the one server that `connection` leads to. */
 export function createConnectionWatch(
   connection: pg.ClientConfig,
-  notice: (line: string) => void,
+  writeLog: (line: string) => void,
 ): ConnectionWatch {
   const watched = new Map<WatchedClient, Observation>();
   let isProbing = false;
@@ -154,7 +154,7 @@ export function createConnectionWatch(
     });
     const all = [...lost, ...idle.map(([client]) => client)];
     for (const client of all) client.socket.destroy(error);
-    notice(`Replacing ${all.length} database connection(s) that died without being closed: ${because}`);
+    writeLog(`Replacing ${all.length} database connection(s) that died without being closed: ${because}`);
   };
 
   const checking = setInterval(check, CHECK_INTERVAL_MS).unref();

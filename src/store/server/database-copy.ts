@@ -8,10 +8,10 @@ import type { Client } from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import { migrate, verifiedSchema } from '../schema/migrate.ts';
 
-const NOTICE_INTERVAL_MS = 3_000;
+const LOG_INTERVAL_MS = 3_000;
 
 export interface CopyOptions {
-  readonly notice: (line: string) => void;
+  readonly writeLog: (line: string) => void;
   readonly signal?: AbortSignal | undefined;
   /** Others may write to the source meanwhile: the copy is of one snapshot, and sequences may be ahead of it. */
   readonly hasWriters?: boolean;
@@ -32,14 +32,14 @@ export async function copyDatabase(
   target: Client,
   options: CopyOptions,
 ): Promise<CopyReport> {
-  const { notice, signal, hasWriters = false } = options;
+  const { writeLog, signal, hasWriters = false } = options;
   await source.query('begin isolation level repeatable read read only');
   const schema = await verifiedSchema(source);
   // The same schema as the original has, so that a later migration finds what it expects.
-  if (schema > 0) await migrate(target, { upTo: schema, notice, signal });
+  if (schema > 0) await migrate(target, { upTo: schema, writeLog, signal });
   const [ours, theirs] = await Promise.all([relationsOf(target, 'r'), relationsOf(source, 'r')]);
   const foreign = theirs.filter((table) => !ours.includes(table));
-  if (foreign.length > 0) notice(`Not of Lanescan, and therefore not copied: ${foreign.join(', ')}`);
+  if (foreign.length > 0) writeLog(`Not of Lanescan, and therefore not copied: ${foreign.join(', ')}`);
 
   await target.query('begin');
   const indexes = await dropIndexes(target);
@@ -53,7 +53,7 @@ export async function copyDatabase(
       rows[0].is_called,
     ]);
   }
-  notice(`Building ${indexes.length} indexes`);
+  writeLog(`Building ${indexes.length} indexes`);
   for (const definition of indexes) {
     signal?.throwIfAborted();
     await target.query(definition);
@@ -64,7 +64,7 @@ export async function copyDatabase(
   let rows = 0;
   for (const table of ours) {
     signal?.throwIfAborted();
-    notice(`Comparing ${table}`);
+    writeLog(`Comparing ${table}`);
     const [original, copy] = await Promise.all([digestOf(source, table), digestOf(target, table)]);
     if (original.digest !== copy.digest)
       throw new Error(`the copy of the table ${table} differs from the original`);
@@ -107,7 +107,7 @@ async function copyTable(
   source: Client,
   target: Client,
   table: string,
-  { notice, signal }: CopyOptions,
+  { writeLog, signal }: CopyOptions,
 ): Promise<void> {
   const { rows } = await source.query(
     `select string_agg(quote_ident(attname), ', ' order by attnum) as columns, pg_table_size($1::regclass) as bytes
@@ -116,15 +116,15 @@ async function copyTable(
   );
   const [{ columns, bytes }] = rows;
   const size = megabytes(Number(bytes));
-  notice(`Copying ${table} (${size} on disk)`);
+  writeLog(`Copying ${table} (${size} on disk)`);
   let copied = 0;
-  let nextNotice = Date.now() + NOTICE_INTERVAL_MS;
+  let nextLogAt = Date.now() + LOG_INTERVAL_MS;
   const meter = new Transform({
     transform(chunk: Buffer, _encoding, done) {
       copied += chunk.length;
-      if (Date.now() > nextNotice) {
-        nextNotice = Date.now() + NOTICE_INTERVAL_MS;
-        notice(`Copying ${table} (${size} on disk): ${megabytes(copied)} so far`);
+      if (Date.now() > nextLogAt) {
+        nextLogAt = Date.now() + LOG_INTERVAL_MS;
+        writeLog(`Copying ${table} (${size} on disk): ${megabytes(copied)} so far`);
       }
       done(null, chunk);
     },

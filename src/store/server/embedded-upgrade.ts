@@ -40,7 +40,7 @@ export interface UpgradeOptions {
   readonly dataFolder: string;
   /** Where the programs of the older version are; undefined: where operating systems put them. */
   readonly fromBinaries?: string | undefined;
-  readonly notice: (line: string) => void;
+  readonly writeLog: (line: string) => void;
   readonly signal?: AbortSignal;
 }
 
@@ -55,10 +55,10 @@ export interface UpgradeReport extends CopyReport {
  * Upgrades the embedded database of a folder where its files are of an older major version. Undefined where there is
  * nothing to do.
  *
- * @example await upgradeEmbedded({ dataFolder: './data', notice: console.error });
+ * @example await upgradeEmbedded({ dataFolder: './data', writeLog: console.error });
  */
 export async function upgradeEmbedded(options: UpgradeOptions): Promise<UpgradeReport | undefined> {
-  const { notice, signal } = options;
+  const { writeLog, signal } = options;
   const place = await openFolder(options.dataFolder);
   // Taken before anything is read of the files, so that a replacement at any later moment is noticed.
   const original = await fs.stat(place.cluster).catch(() => undefined);
@@ -70,7 +70,7 @@ export async function upgradeEmbedded(options: UpgradeOptions): Promise<UpgradeR
   const old: Place = { ...place, major: from, binaries };
   const fresh: Place = { ...place, cluster: `${place.cluster}.upgrade`, owner: { uid, gid } };
   let report: CopyReport;
-  const { membership: source } = await joinOrStart(old, notice, signal).catch(async (error: unknown) => {
+  const { membership: source } = await joinOrStart(old, writeLog, signal).catch(async (error: unknown) => {
     await requireSame(place, original);
     throw error;
   });
@@ -97,7 +97,7 @@ async function copyBeside(
   old: Place,
   fresh: Place,
   source: Membership,
-  { notice, signal }: UpgradeOptions,
+  { writeLog, signal }: UpgradeOptions,
 ): Promise<CopyReport> {
   // Whatever is there is a copy that was never finished: the original is in its place.
   await removeCopy(fresh);
@@ -108,13 +108,13 @@ async function copyBeside(
   );
   await requireSpace(old, Number(rows[0].bytes) * 1.1 + SPARE_BYTES);
   try {
-    const { membership: target } = await joinOrStart(fresh, notice, signal);
+    const { membership: target } = await joinOrStart(fresh, writeLog, signal);
     const schema = await knownSchema();
     const reader = clientOf(source, schema);
     const writer = clientOf(target, schema);
     try {
       await Promise.all([reader.connect(), writer.connect()]);
-      return await copyDatabase(reader, writer, { notice, signal });
+      return await copyDatabase(reader, writer, { writeLog, signal });
     } finally {
       await Promise.all([reader, writer].map((client) => client.end().catch(() => {})));
       await leaveServer(fresh, target);

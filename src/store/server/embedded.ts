@@ -15,7 +15,7 @@
 import * as fs from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ClientBase } from 'pg';
-import type { Notice } from '../../base/notice.ts';
+import type { WriteLog } from '../../base/log.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { Statement } from '../reads/reads.ts';
 import { WatchedClient } from './client.ts';
@@ -49,7 +49,7 @@ const ABORTED_STOP_TIMEOUT_MS = 5_000;
 /** Of one statement on the session of a member. */
 const QUERY_TIMEOUT_MS = 30_000;
 const LEAVE_TIMEOUT_MS = 3_000;
-const NOTICE_INTERVAL_MS = 3_000;
+const LOG_INTERVAL_MS = 3_000;
 /** Exponential backoff between attempts to start a killed server again. */
 const FIRST_RESTART_DELAY_MS = 250;
 const MAX_RESTART_DELAY_MS = 10_000;
@@ -88,7 +88,7 @@ const notListening: Refusal = { isListening: false, because: 'it does not answer
  * Joins the PostgreSQL of a data folder. Creates and starts it first where that is needed.
  *
  * @example
- * const embedded = await openEmbedded({ dataFolder: './data', notice: console.error });
+ * const embedded = await openEmbedded({ dataFolder: './data', writeLog: console.error });
  * const pool = new pg.Pool(embedded.connection);
  * // …
  * await pool.end();
@@ -98,13 +98,13 @@ export async function openEmbedded(options: {
   dataFolder: string;
   /** Only for a server that is started here; one that runs already keeps its own. */
   maxConnections?: number;
-  notice?: Notice;
+  writeLog?: WriteLog;
   signal?: AbortSignal;
 }): Promise<EmbeddedDatabase> {
-  const { dataFolder, maxConnections = EMBEDDED_CONNECTIONS, notice = () => {}, signal } = options;
+  const { dataFolder, maxConnections = EMBEDDED_CONNECTIONS, writeLog = () => {}, signal } = options;
   const place = { ...(await openFolder(dataFolder)), maxConnections };
   await inspectCluster(place);
-  const { membership: first, isStarter } = await joinOrStart(place, notice, signal);
+  const { membership: first, isStarter } = await joinOrStart(place, writeLog, signal);
   let membership: Membership | undefined;
   let leaving: Promise<void> | undefined;
   let restarting: Promise<void> | undefined;
@@ -112,7 +112,7 @@ export async function openEmbedded(options: {
 
   /** The first member to notice that the server was killed starts it again; the others join it. */
   const restart = async () => {
-    notice(`PostgreSQL in ${place.shown} is gone; starting it again`, { level: 'warn' });
+    writeLog(`PostgreSQL in ${place.shown} is gone; starting it again`, { level: 'warn' });
     const stop = AbortSignal.any([leaveController.signal, ...(signal ? [signal] : [])]);
     for (
       let pause = FIRST_RESTART_DELAY_MS;
@@ -121,11 +121,11 @@ export async function openEmbedded(options: {
     ) {
       try {
         hold((await joinOrStart(place, () => {}, stop)).membership);
-        notice(`PostgreSQL in ${place.shown} runs again`);
+        writeLog(`PostgreSQL in ${place.shown} runs again`);
         return;
       } catch (error) {
         if (stop.aborted) return;
-        notice((error as Error).message, { level: 'error' });
+        writeLog((error as Error).message, { level: 'error' });
         await delay(pause, undefined, { signal: stop }).catch(() => {});
       }
     }
@@ -150,7 +150,8 @@ export async function openEmbedded(options: {
         await restarting;
         // A server that crashed and restarted by itself still has to be stopped by the last member.
         const current = membership ?? (await tryToJoin(place).catch(() => undefined));
-        if (current !== undefined && 'session' in current) await leaveServer(place, current, notice, signal);
+        if (current !== undefined && 'session' in current)
+          await leaveServer(place, current, writeLog, signal);
       })();
       return leaving;
     },
@@ -160,14 +161,14 @@ export async function openEmbedded(options: {
 /** Joins the server of this place. Starts it first if it does not run. */
 export async function joinOrStart(
   place: StartablePlace,
-  notice: (line: string) => void,
+  writeLog: (line: string) => void,
   signal: AbortSignal | undefined,
 ): Promise<{ membership: Membership; isStarter: boolean }> {
-  let announce = notice;
+  let announce = writeLog;
   let own: StartedServer | undefined;
   const begin = Date.now();
   let lastSign = begin;
-  let nextNotice = begin + NOTICE_INTERVAL_MS;
+  let nextLogAt = begin + LOG_INTERVAL_MS;
   let waitingFor = notListening.because;
   try {
     for (;;) {
@@ -197,17 +198,17 @@ export async function joinOrStart(
         announce = () => {};
       }
       if (Date.now() - lastSign > START_TIMEOUT_MS) throw startFailure(place, waitingFor);
-      if (Date.now() > nextNotice) {
+      if (Date.now() > nextLogAt) {
         const seconds = Math.round((Date.now() - begin) / 1000);
-        notice(`Waiting for PostgreSQL in ${place.shown} (${seconds} s): ${waitingFor}`);
-        nextNotice = Date.now() + NOTICE_INTERVAL_MS;
+        writeLog(`Waiting for PostgreSQL in ${place.shown} (${seconds} s): ${waitingFor}`);
+        nextLogAt = Date.now() + LOG_INTERVAL_MS;
       }
       await delay(25, undefined, { signal });
     }
   } catch (error) {
     // Other processes may have joined the server by now. It is stopped only if none can have.
     const attempt = own === undefined ? undefined : await tryToJoin(place).catch(() => undefined);
-    if (attempt !== undefined && 'session' in attempt) await leaveServer(place, attempt, notice, signal);
+    if (attempt !== undefined && 'session' in attempt) await leaveServer(place, attempt, writeLog, signal);
     else if (attempt?.isTransient || attempt?.isListening === false) await own?.stop();
     throw signal?.aborted ? signal.reason : error;
   }
@@ -306,7 +307,7 @@ export async function becomeOnlyMember({ session }: Pick<Membership, 'session'>)
 export async function leaveServer(
   place: Place,
   { session, server, watchdog }: Membership,
-  notice: Notice = () => undefined,
+  writeLog: WriteLog = () => undefined,
   signal?: AbortSignal,
 ): Promise<void> {
   watchdog.disconnect();
@@ -321,7 +322,7 @@ export async function leaveServer(
     process.kill(server.pid, 'SIGINT');
     while (await isServer(server, place)) {
       if (Date.now() > deadline) {
-        notice(`PostgreSQL in ${place.shown} is still stopping; it ends by itself`);
+        writeLog(`PostgreSQL in ${place.shown} is still stopping; it ends by itself`);
         return;
       }
       await delay(10);
@@ -336,11 +337,13 @@ export async function leaveServer(
 
 async function startServer(
   place: StartablePlace,
-  notice: (line: string) => void,
+  writeLog: (line: string) => void,
   signal: AbortSignal | undefined,
 ): Promise<StartedServer> {
   const first = (await inspectCluster(place)) === undefined;
-  notice(`Starting PostgreSQL ${place.major} in ${place.shown}${first ? ' (first start: creating it)' : ''}`);
+  writeLog(
+    `Starting PostgreSQL ${place.major} in ${place.shown}${first ? ' (first start: creating it)' : ''}`,
+  );
   try {
     if (first) await createCluster(place, signal);
     await removeDrafts(place);

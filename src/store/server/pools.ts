@@ -4,7 +4,7 @@
  * Every connection is watched for silence (`connection-watch.ts`), and closing the pools takes a bounded time.
  */
 import pg from 'pg';
-import type { Notice } from '../../base/notice.ts';
+import type { WriteLog } from '../../base/log.ts';
 import type { Layout } from '../cluster/layout.ts';
 import { searchSettings } from '../query/search.ts';
 import { configureReadPool, configureRevisionPool, type ReadPools } from '../reads/reads.ts';
@@ -32,7 +32,7 @@ export interface PoolsOptions {
   readonly rawRows: boolean;
   /** The number of the schema that this program knows; writers declare it. */
   readonly schema: number;
-  readonly notice: Notice;
+  readonly writeLog: WriteLog;
 }
 
 export interface OpenPools {
@@ -57,10 +57,10 @@ const LEASE_STATEMENT_TIMEOUT = '-c statement_timeout=15000';
 
 /** Opens no connection yet: pools do so on demand. */
 export function openPools(options: PoolsOptions): OpenPools {
-  const { primary, replicas, sizes, rawRows, schema, notice } = options;
+  const { primary, replicas, sizes, rawRows, schema, writeLog } = options;
   const watches: ConnectionWatch[] = [];
   const watchOf = (server: pg.ClientConfig): ConnectionWatch => {
-    const watch = createConnectionWatch(server, notice);
+    const watch = createConnectionWatch(server, writeLog);
     watches.push(watch);
     return watch;
   };
@@ -97,7 +97,7 @@ export function openPools(options: PoolsOptions): OpenPools {
       // A statement that waits for a silent server would keep its pool open for ever.
       if (!(await isDoneWithin(CLOSE_TIMEOUT_MS, Promise.all(ends)))) {
         const count = destroyConnections();
-        notice(
+        writeLog(
           `Gave up ${count} database connection(s) that were busy ${CLOSE_TIMEOUT_MS / 1_000} s after the stop`,
         );
       }

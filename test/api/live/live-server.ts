@@ -47,7 +47,7 @@ export class EventReader {
   /** Changes of all connections, in order. */
   readonly changes: StreamEvent[] = [];
   /** `ready`, `dropped` and `closing`. */
-  readonly notices: StreamEvent[] = [];
+  readonly controls: StreamEvent[] = [];
   comments = 0;
   lastEventId = '';
   response: IncomingMessage | undefined;
@@ -124,8 +124,8 @@ export class EventReader {
         if (line.startsWith('data: ')) data += line.slice(6);
       }
       if (data === '') continue;
-      const isNotice = event === 'ready' || event === 'dropped' || event === 'closing';
-      (isNotice ? this.notices : this.changes).push({
+      const isControl = event === 'ready' || event === 'dropped' || event === 'closing';
+      (isControl ? this.controls : this.changes).push({
         id: this.lastEventId,
         event,
         data: JSON.parse(data),
@@ -139,7 +139,7 @@ export async function readStream(url: string, headers?: Record<string, string>):
   const reader = new EventReader();
   onTestFinished(() => reader.disconnect());
   await reader.connect(url, headers);
-  await until(() => reader.notices.length > 0);
+  await until(() => reader.controls.length > 0);
   return reader;
 }
 

@@ -21,7 +21,7 @@ test('a reader and a waiter of a server that is killed go on at the other; SIGTE
   if (!first || !second) throw new Error('They did not start');
   const reader = new EventReader();
   await reader.connect(`${first.url}/v2/messages/stream`);
-  await until(() => reader.notices.length === 1);
+  await until(() => reader.controls.length === 1);
   const message = makeMessage();
   const waitPath = `/v2/messages/${message.messageId}?waitFor=SUCCESS`;
   const lost = fetch(`${first.url}${waitPath}`).catch(() => 'lost');
@@ -47,7 +47,7 @@ test('a reader and a waiter of a server that is killed go on at the other; SIGTE
   second.child.kill('SIGTERM');
   expect((await unanswered).headers.get('x-lanescan-wait')).toBe('stopping');
   await reader.ended;
-  expect(reader.notices.at(-1)?.event).toBe('closing');
+  expect(reader.controls.at(-1)?.event).toBe('closing');
   expect((await second.outcome).code).toBe(0);
   await store.close();
   await database.drop();

@@ -47,7 +47,7 @@ describe('a stream', () => {
       'x-request-id': expect.any(String),
     });
     expect(headers).not.toHaveProperty('content-encoding');
-    expect(reader.notices).toMatchObject([{ id: '1', event: 'ready', data: { position: '1' } }]);
+    expect(reader.controls).toMatchObject([{ id: '1', event: 'ready', data: { position: '1' } }]);
 
     const sent = makeSent(message);
     await server.store.apply([sent]);
@@ -131,7 +131,7 @@ describe('a stream', () => {
     await untilFollowing(server, 2);
     await server.close();
     await reader.ended;
-    expect(reader.notices.at(-1)).toMatchObject({ event: 'closing', data: { reason: expect.any(String) } });
+    expect(reader.controls.at(-1)).toMatchObject({ event: 'closing', data: { reason: expect.any(String) } });
     asleep.destroy();
   });
 });
@@ -285,7 +285,7 @@ describe('a reader that comes back', () => {
       reader.lastEventId = after % 3 ? String(after) : '';
       // The header of a browser that reconnects outranks the URL with which it began.
       await reader.connect(stream(server, after % 3 ? '?after=0' : `?after=${after}`));
-      await until(() => reader.notices.length > 0 && reader.hasReached(end));
+      await until(() => reader.controls.length > 0 && reader.hasReached(end));
       await reader.disconnect();
       expect(reader.positions).toEqual(numbersUpTo(end, after + 1));
     }
@@ -373,7 +373,7 @@ describe('a slow reader', () => {
     await delay(1_500);
     reader.response?.resume();
     await reader.ended;
-    expect(reader.notices.at(-1)).toMatchObject({
+    expect(reader.controls.at(-1)).toMatchObject({
       event: 'dropped',
       data: { reason: expect.stringMatching(/the client read nothing for 0.6 s; reconnect/) },
     });
@@ -383,7 +383,7 @@ describe('a slow reader', () => {
     await until(() => reader.hasReached(300));
     expect(reader.positions).toEqual(numbersUpTo(300));
     expect(attentive.positions).toEqual(numbersUpTo(300));
-    expect(attentive.notices).toHaveLength(1);
+    expect(attentive.controls).toHaveLength(1);
   });
 
   test('that still takes what it is sent falls back to the history, and gets everything', {

@@ -200,13 +200,13 @@ networks:
       ...serviceVariables('LANESCAN_INDEX', 'fd00::1', 9090),
       ...serviceVariables('LANESCAN_PORT_AUTHORITY', '10.0.0.2', 53, 'udp'),
     };
-    const { port, notices, origins } = readConfig({ config: yamlFile('port: 1111') }, { ...env, PORT: '2' });
+    const { port, warnings, origins } = readConfig({ config: yamlFile('port: 1111') }, { ...env, PORT: '2' });
     expect({ port, origin: origins.port }).toEqual({ port: 2, origin: 'PORT' });
-    expect(notices).toHaveLength(1);
-    for (const name of Object.keys(env)) expect(notices[0]).toContain(name);
+    expect(warnings).toHaveLength(1);
+    for (const name of Object.keys(env)) expect(warnings[0]).toContain(name);
     expect(readConfig({ config: yamlFile('') }, { LANESCAN_PORT: '8081' })).toMatchObject({
       port: 8081,
-      notices: [],
+      logLines: [],
     });
     // The whole way: a verb works, and says so in one line.
     const database = await createTestDatabase();

@@ -45,7 +45,7 @@ async function runLoop(isHeadBehind: () => boolean, read: (range: BlockRange) =>
   if (!network) throw new Error('not in the table');
   const timing = { ...defaultTiming, retryMinMs: 1, retryMaxMs: 2 };
   const progress = createProgress(
-    { network, ledger: store.index, holder: HOLDER, timing, notice: () => undefined },
+    { network, ledger: store.index, holder: HOLDER, timing, writeLog: () => undefined },
     createContractRegistry(),
   );
   const reader: NetworkReader = {

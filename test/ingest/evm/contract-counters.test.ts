@@ -39,10 +39,10 @@ afterAll(async () => {
 });
 
 test('counts of all on-ramps and commit stores agree with a whole history', async () => {
-  const notices = await indexOnce(store, lab, {
+  const logLines = await indexOnce(store, lab, {
     sources: lab.networks.map((network) => labSource(network, { verify: 'head' })),
   });
-  expect(notices.filter((line) => /not found|no event|could not be compared/.test(line))).toEqual([]);
+  expect(logLines.filter((line) => /not found|no event|could not be compared/.test(line))).toEqual([]);
   const counted = await store.countedLanes({});
   const sent = counted.filter(({ kind }) => kind === 'sent');
   const committed = counted.filter(({ kind }) => kind === 'committed');
@@ -121,9 +121,9 @@ test('executions that happen while the off-ramp is asked are not reported as mis
   const sources = lab.networks.map((network) =>
     labSource(network, network === dest ? { rpc: [proxy.url] } : {}),
   );
-  const notices = await indexOnce(own, lab, { sources });
+  const logLines = await indexOnce(own, lab, { sources });
   expect(executed.length).toBeGreaterThan(0);
-  expect(notices.filter((line) => /not found in its history/.test(line))).toEqual([]);
+  expect(logLines.filter((line) => /not found in its history/.test(line))).toEqual([]);
   const { selector } = labSource(dest).network;
   expect(await own.index.checks.findings(selector)).toEqual([]);
 });

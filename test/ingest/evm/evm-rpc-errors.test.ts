@@ -26,7 +26,7 @@ describe('a simulated call that a node gives up', () => {
   const simulate = (nodes: readonly FaultyNode[]) => {
     const stopping = new AbortController();
     onTestFinished(() => stopping.abort());
-    const options = { userAgent: 'lanescan/test', signal: stopping.signal, notice: () => undefined };
+    const options = { userAgent: 'lanescan/test', signal: stopping.signal, writeLog: () => undefined };
     return openEvmCalls(makeSource(nodes), options).simulate([call]);
   };
   const aborting = async () => {

@@ -228,14 +228,14 @@ describe('failures of the transport', () => {
 
   test('an endpoint that is down is set back, and comes back when it is up', async () => {
     const [first, second] = [await startFaultyNode(), await startFaultyNode()];
-    const notices: string[] = [];
-    const chain = openChain([first, second], {}, { notice: (line) => notices.push(line) });
+    const logLines: string[] = [];
+    const chain = openChain([first, second], {}, { writeLog: (line) => logLines.push(line) });
     expect(await chain.run(nameOf)).toBe(first.host);
     await first.down();
     expect(await chain.run(nameOf)).toBe(second.host);
     await first.up();
     await vi.waitFor(async () => expect(await chain.run(nameOf)).toBe(first.host), WAIT);
-    expect(notices).toEqual([
+    expect(logLines).toEqual([
       expect.stringMatching(new RegExp(`^${first.host}: .*ECONNREFUSED.*; set back for`)),
       `${first.host} is back`,
     ]);
@@ -296,7 +296,7 @@ describe('failures of the transport', () => {
       {
         random: () => 1,
         timing: { ...briefly, firstPauseMs: 40, longestPauseMs: 320, maxWaitMs: 5_000 },
-        notice: (line) => rests.push(Number(/set back for ([\d.]+) s/.exec(line)?.[1] ?? Number.NaN)),
+        writeLog: (line) => rests.push(Number(/set back for ([\d.]+) s/.exec(line)?.[1] ?? Number.NaN)),
       },
     );
     /** Fails as many pieces of work as are given, once all of them are under way. */
@@ -328,7 +328,7 @@ describe('failures of the transport', () => {
         {
           random: () => 1,
           timing: { ...briefly, firstPauseMs: 100, longestPauseMs: 10_000, maxWaitMs: 5_000 },
-          notice: (line) => {
+          writeLog: (line) => {
             const [, rest] = /set back for ([\d.]+) s/.exec(line) ?? [];
             if (rest !== undefined) rests.push(Number(rest));
           },
@@ -397,12 +397,12 @@ describe('choosing an endpoint', () => {
   ])('one %s is left alone for 5 minutes', async (_what, options, misbehaviour) => {
     const [bad, good] = [await startFaultyNode(options), await startFaultyNode()];
     if (misbehaviour) bad.misbehave = () => misbehaviour;
-    const notices: string[] = [];
+    const logLines: string[] = [];
     // Other failures would be forgotten after a millisecond.
     const timing = { ...briefly, firstPauseMs: 1, longestPauseMs: 1, longestRetryAfterMs: 600_000 };
-    const chain = openChain([bad, good], {}, { timing, notice: (line) => notices.push(line) });
+    const chain = openChain([bad, good], {}, { timing, writeLog: (line) => logLines.push(line) });
     expect(await chain.run(nameOf)).toBe(good.host);
-    await vi.waitFor(() => expect(notices.join()).toContain('set back for 300.0 s'), WAIT);
+    await vi.waitFor(() => expect(logLines.join()).toContain('set back for 300.0 s'), WAIT);
     const asked = bad.calls.length;
     for (let i = 0; i < 5; i++) {
       await delay(5);
@@ -845,12 +845,12 @@ describe('rates', () => {
 
   test('a Retry-After beyond our patience sends the work elsewhere, and is bounded', async () => {
     const [busy, free] = [await startFaultyNode(), await startFaultyNode()];
-    const notices: string[] = [];
-    const chain = openChain([busy, free], {}, { notice: (line) => notices.push(line) });
+    const logLines: string[] = [];
+    const chain = openChain([busy, free], {}, { writeLog: (line) => logLines.push(line) });
     await chain.run(nameOf);
     busy.misbehave = () => ({ status: 429, headers: { 'retry-after': '999999' } });
     expect(await chain.run(nameOf)).toBe(free.host);
-    expect(notices[0]).toMatch(/it wants fewer requests; lower requestsPerSecond; set back for 60\.0 s/);
+    expect(logLines[0]).toMatch(/it wants fewer requests; lower requestsPerSecond; set back for 60\.0 s/);
     const asked = busy.calls.length;
     for (let i = 0; i < 5; i++) await chain.run(nameOf);
     expect(busy.calls.length).toBe(asked);

@@ -49,10 +49,10 @@ describe('a cursor that no database takes, or none where there is a next page', 
       return { status: 200, body: JSON.stringify(body) };
     };
     const store = await openStoreForTest();
-    const notices: string[] = [];
-    follow(standIn, store, { notice: (text) => notices.push(text) });
+    const logLines: string[] = [];
+    follow(standIn, store, { writeLog: (text) => logLines.push(text) });
     await until(isEqual(store, standIn));
-    expect(notices.join()).toMatch(/cursor.*; trying again in/);
+    expect(logLines.join()).toMatch(/cursor.*; trying again in/);
   });
 });
 
@@ -139,25 +139,25 @@ describe('a mirror that follows', () => {
   }, async () => {
     const standIn = await startStandIn(makeMessage({ number: 1, status: 'SUCCESS' }));
     const store = await openStoreForTest();
-    const notices: string[] = [];
-    const notice = (text: string) => notices.push(text);
+    const logLines: string[] = [];
+    const writeLog = (text: string) => logLines.push(text);
     let number = 1;
-    let mirror = follow(standIn, store, { notice });
+    let mirror = follow(standIn, store, { writeLog });
     await until(isEqual(store, standIn));
     for (const [name, trouble] of Object.entries(troubles)) {
-      const seen = notices.length;
+      const seen = logLines.length;
       standIn.mood = ({ path }) => (path === '/v2/messages' ? trouble : undefined);
-      await until(async () => notices.length > seen);
+      await until(async () => logLines.length > seen);
       await mirror.end();
-      mirror = follow(standIn, store, { notice });
-      await until(async () => notices.length > seen + 1);
+      mirror = follow(standIn, store, { writeLog });
+      await until(async () => logLines.length > seen + 1);
       standIn.mood = () => undefined;
       standIn.add(makeMessage({ number: ++number, status: 'SUCCESS' }));
       await until(isEqual(store, standIn)).catch((error) => {
-        throw new Error(`${name}: ${notices.slice(seen).join('; ')}`, { cause: error });
+        throw new Error(`${name}: ${logLines.slice(seen).join('; ')}`, { cause: error });
       });
     }
-    expect(notices.join('\n')).toMatch(/answers 403.*; trying again in/);
+    expect(logLines.join('\n')).toMatch(/answers 403.*; trying again in/);
   });
 
   test.each(['status 401', 'status 404', 'null with 200', 'a redirect to another host', 'simulated data'])(
@@ -214,17 +214,17 @@ describe('pages that lead nowhere', { tags: 'slow' }, () => {
     expect(once.requests).toBeLessThan(250);
 
     const followed = await startWalk(walk);
-    const notices: string[] = [];
+    const logLines: string[] = [];
     // A pause that never ends in this test: what comes after it is not asked for.
     const timing = { roundIntervalMs: 30, failurePauseMs: 3_600_000 };
     const { end } = follow(followed, await openStoreForTest(), {
-      notice: (text) => notices.push(text),
+      writeLog: (text) => logLines.push(text),
       timing,
     });
-    await until(async () => notices.length >= 1);
+    await until(async () => logLines.length >= 1);
     const before = followed.requests;
     expect(before).toBeLessThan(500);
     await end();
-    expect(notices[0]).toMatch(/(further into the past|expire|not accepted).*; trying again in/);
+    expect(logLines[0]).toMatch(/(further into the past|expire|not accepted).*; trying again in/);
   });
 });

@@ -97,7 +97,7 @@ describe.each([
     for (const { record } of recordShapes) standIn.records.set(idOf(record), record as unknown as Message);
     const store = await openTestStore();
     const rejects: RejectedRecord[] = [];
-    const notices: string[] = [];
+    const logLines: string[] = [];
     const signal = AbortSignal.timeout(100_000);
     try {
       await followSource({
@@ -111,7 +111,7 @@ describe.each([
         once: true,
         signal,
         reject: (record) => rejects.push(record),
-        notice: (line) => notices.push(line),
+        writeLog: (line) => logLines.push(line),
       });
       const all = await exported(store);
       for (const shape of accepted)
@@ -123,7 +123,7 @@ describe.each([
         expect(found?.record).toEqual(shape.record);
       }
       // Each unknown value is told once.
-      expect(notices.filter((line) => line.includes('UNCONFIRMED'))).toHaveLength(1);
+      expect(logLines.filter((line) => line.includes('UNCONFIRMED'))).toHaveLength(1);
     } finally {
       await store.close();
     }

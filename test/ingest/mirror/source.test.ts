@@ -9,19 +9,19 @@ import { listenWith } from '../../listening.ts';
 
 async function sourceOf(
   listener: RequestListener,
-): Promise<{ readonly source: Source; readonly notices: readonly string[] }> {
+): Promise<{ readonly source: Source; readonly logLines: readonly string[] }> {
   const { href } = await listenWith(listener);
   const stop = new AbortController();
   onTestFinished(() => stop.abort());
-  const notices: string[] = [];
+  const logLines: string[] = [];
   const source = createSource({
     url: href,
     requestsPerSecond: 1_000,
     userAgent: 'lanescan/test',
     signal: stop.signal,
-    notice: (line) => notices.push(line),
+    writeLog: (line) => logLines.push(line),
   });
-  return { source, notices };
+  return { source, logLines };
 }
 
 test('an answer of more than 64 MB is not read to its end', { tags: 'slow' }, async () => {
@@ -34,13 +34,13 @@ test('an answer of more than 64 MB is not read to its end', { tags: 'slow' }, as
 
 test('a Retry-After of more than an hour counts as an hour', async () => {
   let requests = 0;
-  const { source, notices } = await sourceOf((_request, response) => {
+  const { source, logLines } = await sourceOf((_request, response) => {
     requests++;
     response.writeHead(429, { 'Retry-After': '999999' }).end();
   });
   void source.get('/v2/messages').catch(() => undefined);
-  await vi.waitFor(() => expect(notices).toHaveLength(1), { timeout: 120_000 });
-  expect(notices[0]).toMatch(/answered 429 and asks to wait 3600 s$/);
+  await vi.waitFor(() => expect(logLines).toHaveLength(1), { timeout: 120_000 });
+  expect(logLines[0]).toMatch(/answered 429 and asks to wait 3600 s$/);
   expect(requests).toBe(1);
 });
 

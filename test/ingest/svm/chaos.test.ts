@@ -113,7 +113,7 @@ const restarts: Course = async ({ store, source, randomness, untilAsked }, goOn)
       store,
       signal: stopping.signal,
       userAgent: 'lanescan-test',
-      notice: () => undefined,
+      writeLog: () => undefined,
       timing: { ...hurriedTiming, endpoints: briefly },
     });
     await untilAsked(randomness.integer(1, 60));

@@ -59,9 +59,9 @@ test('slots that an endpoint has pruned are on the ledger of failures, until an 
   const store = await openStore();
   const pruned = await serve(world.cluster, profileOf('pruned-in-silence'));
   const source = sourceOf(world, [pruned], configured(world));
-  const { statuses, notices } = await indexOnce(store, source);
+  const { statuses, logLines } = await indexOnce(store, source);
   expect(statuses[0]?.worker?.failedRanges).toBeGreaterThan(0);
-  expect(notices).toEqual(expect.arrayContaining([expect.stringMatching(/cannot be read yet/)]));
+  expect(logLines).toEqual(expect.arrayContaining([expect.stringMatching(/cannot be read yet/)]));
   expect(await store.findMessage(late.messageId.slice(2))).toBeDefined();
   expect(await store.findMessage(early.messageId.slice(2))).toBeUndefined();
 

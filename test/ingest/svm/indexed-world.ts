@@ -58,7 +58,7 @@ export function sourceOf(
 
 export interface Indexed {
   readonly statuses: readonly NetworkStatus[];
-  readonly notices: readonly string[];
+  readonly logLines: readonly string[];
 }
 
 export interface IndexingOptions {
@@ -76,14 +76,14 @@ export async function indexOnce(
   { timing, until }: IndexingOptions = {},
 ): Promise<Indexed> {
   const stopping = new AbortController();
-  const notices: string[] = [];
+  const logLines: string[] = [];
   const indexer = startIndexer({
     sources: [source].flat(),
     connect: connectNetwork,
     store,
     signal: stopping.signal,
     userAgent: 'lanescan-test',
-    notice: (line) => notices.push(line),
+    writeLog: (line) => logLines.push(line),
     once: true,
     timing: { ...hurriedTiming, endpoints: briefly, ...timing },
   });
@@ -99,7 +99,7 @@ export async function indexOnce(
   } finally {
     clearInterval(looking);
   }
-  return { statuses: atEnd ?? indexer.statuses(), notices };
+  return { statuses: atEnd ?? indexer.statuses(), logLines };
 }
 
 /** The off-ramp is configured, instead of found in the history of the router. */

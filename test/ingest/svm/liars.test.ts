@@ -90,11 +90,11 @@ async function serveAll(
     providers,
     /** What differs from the truth after everything was read, how many ranges are to be read again, and what was noticed. */
     async index(timing: Partial<IndexerTiming> = {}) {
-      const { statuses, notices } = await indexOnce(store, source, {
+      const { statuses, logLines } = await indexOnce(store, source, {
         timing: { ...hurriedTiming, ...timing },
       });
       const differences = await differencesFrom(world, store);
-      return { differences, failedRanges: statuses[0]?.worker?.failedRanges, notices: notices.join('\n') };
+      return { differences, failedRanges: statuses[0]?.worker?.failedRanges, logLines: logLines.join('\n') };
     },
   };
 }
@@ -113,8 +113,8 @@ describe.each(Object.keys(lies))('one of three endpoints %s', (lie) => {
       const { cluster } = scene.world;
       const ledgers: readonly Ledger[] = [cluster, cluster];
       const { index } = await serveAll(scene.world, ledgers.toSpliced(number - 1, 0, liar), awayAtTimes);
-      const { differences, notices } = await index(patient);
-      expect(differences, notices).toEqual([]);
+      const { differences, logLines } = await index(patient);
+      expect(differences, logLines).toEqual([]);
     },
   );
 });
@@ -155,9 +155,9 @@ describe('what one endpoint alone shows for a long time', () => {
     const { providers, index } = await serveAll(world, [world.cluster, world.cluster]);
     const [, second] = providers;
     if (second) second.profile = profileOf('pruned-in-silence');
-    const { differences, failedRanges, notices } = await index(patient);
+    const { differences, failedRanges, logLines } = await index(patient);
     expect({ differences, failedRanges }).toEqual({ differences: [], failedRanges: 0 });
-    expect(notices).toContain('is trusted alone');
+    expect(logLines).toContain('is trusted alone');
   });
 });
 
@@ -176,7 +176,7 @@ test.each([1, 2, 3])(
     }) as Ledger;
     const ledgers: readonly Ledger[] = [cluster, cluster];
     const { index } = await serveAll(world, ledgers.toSpliced(number - 1, 0, liar));
-    const { differences, notices } = await index(patient);
-    expect(differences, notices).toEqual([]);
+    const { differences, logLines } = await index(patient);
+    expect(differences, logLines).toEqual([]);
   },
 );

@@ -54,7 +54,7 @@ test.each([253_000_000_000, Number.MAX_SAFE_INTEGER])(
       until: (status) => (status?.worker?.failedRanges ?? 0) > 0,
     });
     expect((await judge(world, store, alone)).kind).toBe('incomplete and said so');
-    expect(alone.notices.join()).toMatch(/getTransaction: slot \d+ has the time \d+, in the future/);
+    expect(alone.logLines.join()).toMatch(/getTransaction: slot \d+ has the time \d+, in the future/);
     await indexOnce(store, sourceOf(world, [liar, await serve(world.cluster)]));
     expect(await differencesFrom(world, store)).toEqual([]);
   },

@@ -52,10 +52,10 @@ test('every message is recorded, and nothing is reported as missing', async () =
   expect(world.truth.sends.map(({ body }) => Number(body.header.sequenceNumber))).toEqual([
     1, 2, 3, 4, 5, 1, 2, 6, 3,
   ]);
-  const { store, source, notices } = await indexWorld(world);
+  const { store, source, logLines } = await indexWorld(world);
   expect(await differencesFrom(world, store)).toEqual([]);
   expect(await findingsOf(world, store)).toEqual([]);
-  expect(notices).toEqual(
+  expect(logLines).toEqual(
     expect.arrayContaining([expect.stringContaining('CcipVersionForDestChainVersionBumped')]),
   );
   expect(await store.index.checks.unreadableLogs(world.network.selector, world.programs.router)).toBe(3);

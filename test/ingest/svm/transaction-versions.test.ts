@@ -40,7 +40,7 @@ async function start(world: SolanaWorld): Promise<Store> {
   return store;
 }
 
-const kept = ({ notices }: Indexed) => notices.filter((line) => line.includes('a transaction of version'));
+const kept = ({ logLines }: Indexed) => logLines.filter((line) => line.includes('a transaction of version'));
 
 test.each([
   [

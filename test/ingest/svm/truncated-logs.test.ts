@@ -54,7 +54,7 @@ describe('where the log is cut off before the event', () => {
     expect(await differencesFrom(world, indexed.store)).toEqual([
       `message ${cut.messageId} (counter) is missing`,
     ]);
-    expect(indexed.notices).toEqual(
+    expect(indexed.logLines).toEqual(
       expect.arrayContaining([expect.stringContaining('its event was not found: the logs are cut off')]),
     );
   });
@@ -96,7 +96,7 @@ test('events of CCIP 2.0, which a program emits to itself, are kept and named; i
   const unreadable = (program: string) =>
     indexed.store.index.checks.unreadableLogs(world.network.selector, program);
   expect([await unreadable(router), await unreadable(offRamp)]).toEqual([1, 1]);
-  expect(indexed.notices.join('\n')).toMatch(
+  expect(indexed.logLines.join('\n')).toMatch(
     new RegExp(`of block ${sent.slot} .*V2: events of CCIP 2\\.0 cannot be decoded yet`),
   );
   expect(await differencesFrom(world, indexed.store)).toEqual([]);

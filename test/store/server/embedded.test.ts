@@ -161,11 +161,11 @@ async function kill(child: ChildProcess): Promise<void> {
 describe('one process', () => {
   test('a first start creates the database, and a restart keeps its data', async () => {
     const folder = path.join(scratchFolder(), 'not/yet/there');
-    const notices: string[] = [];
-    const first = await openEmbedded({ dataFolder: folder, notice: (line) => notices.push(line) });
+    const logLines: string[] = [];
+    const first = await openEmbedded({ dataFolder: folder, writeLog: (line) => logLines.push(line) });
     expect(first.isStarter).toBe(true);
     // A slow machine also says that it waits.
-    expect(notices.filter((line) => !line.startsWith('Waiting for PostgreSQL'))).toEqual([
+    expect(logLines.filter((line) => !line.startsWith('Waiting for PostgreSQL'))).toEqual([
       `Starting PostgreSQL 18 in ${folder} (first start: creating it)`,
     ]);
     await query(first, 'create table kept as select 42 as answer');

@@ -8,7 +8,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { backoffMs } from '../../../base/backoff.ts';
-import type { Notice } from '../../../base/notice.ts';
+import type { WriteLog } from '../../../base/log.ts';
 import { operatorProblems, type ProblemKind } from '../../../domain/networks/indexing-problem.ts';
 import { NodeError, RequestRejectedError } from '../faults.ts';
 import {
@@ -97,7 +97,7 @@ export interface EndpointPoolOptions {
   /** From 0 to 1. */
   readonly random?: () => number;
   /** Called when an endpoint is set back and when it returns. */
-  readonly notice?: Notice;
+  readonly writeLog?: WriteLog;
   readonly timing?: Partial<EndpointTiming>;
 }
 
@@ -137,7 +137,7 @@ export function createEndpointPool<Node extends PooledNode>(
   options: EndpointPoolOptions,
 ): EndpointPool<Node> {
   const { networkName: network } = source;
-  const { userAgent, now = Date.now, random = Math.random, notice } = options;
+  const { userAgent, now = Date.now, random = Math.random, writeLog } = options;
   const timing = { ...usualTiming, ...options.timing };
   const ending = new AbortController();
   const { signal } = ending;
@@ -151,7 +151,7 @@ export function createEndpointPool<Node extends PooledNode>(
     const endpoint = createEndpoint({
       url,
       name,
-      learned: (text) => notice?.(`${name}: ${text}`, { network }),
+      learned: (text) => writeLog?.(`${name}: ${text}`, { network }),
       requestsPerSecond: source.requestsPerSecond,
       batchSize: source.batchSize,
       userAgent,
@@ -198,7 +198,7 @@ export function createEndpointPool<Node extends PooledNode>(
     member.restsUntil = performance.now() + restMs;
     if (wasWell) {
       const level = operatorProblems.has(fault.kind) ? 'error' : 'warn';
-      notice?.(`${fault.message}; set back for ${(restMs / 1000).toFixed(1)} s`, { level, network });
+      writeLog?.(`${fault.message}; set back for ${(restMs / 1000).toFixed(1)} s`, { level, network });
     }
   };
 
@@ -209,7 +209,7 @@ export function createEndpointPool<Node extends PooledNode>(
       try {
         await member.node.checkIn();
         if (member.era !== era) return false;
-        if (member.problem !== null) notice?.(`${member.endpoint.name} is back`, { network });
+        if (member.problem !== null) writeLog?.(`${member.endpoint.name} is back`, { network });
         member.isWell = true;
         member.problem = null;
         return true;

@@ -10,7 +10,10 @@ export function createChain(source: EvmSource, options: EndpointPoolOptions): Ch
   const pool = createEndpointPool(
     { networkName: network.name, rpc, requestsPerSecond, batchSize, classifyRpcError: classifyEvmRpcError },
     (endpoint, nodeOptions) =>
-      createNode(endpoint, source, { ...nodeOptions, ...(options.notice && { notice: options.notice }) }),
+      createNode(endpoint, source, {
+        ...nodeOptions,
+        ...(options.writeLog && { writeLog: options.writeLog }),
+      }),
     options,
   );
   return { network, ...pool };

@@ -3,7 +3,7 @@
  * the range, contracts and topics asked for, in order, none twice, of one chain.
  */
 
-import type { Notice } from '../../../base/notice.ts';
+import type { WriteLog } from '../../../base/log.ts';
 import { NodeError } from '../../engine/faults.ts';
 import { createAnswerReader } from '../../engine/json-rpc/answer-reader.ts';
 import {
@@ -45,13 +45,13 @@ const MAX_HEAVY_CALLS = 10_000;
 
 export interface NodeOptions extends PooledNodeOptions {
   /** Called with what was learned of the endpoint. */
-  readonly notice?: Notice;
+  readonly writeLog?: WriteLog;
 }
 
 export function createNode(
   endpoint: Endpoint,
   { network, finality }: Pick<EvmSource, 'network' | 'finality'>,
-  { now, onHead, notice = () => undefined }: NodeOptions,
+  { now, onHead, writeLog = () => undefined }: NodeOptions,
 ): RpcNode {
   const { name } = endpoint;
   let offersReceipts = true;
@@ -281,7 +281,7 @@ export function createNode(
     receiptLogs,
     hashesOf: async (numbers) => (await blocks(numbers)).map(({ hash }) => hash),
     rejected: (rpcError) => rejected('eth_getLogs', rpcError),
-    learned: (text) => notice(`${name}: ${text}`, { network: network.name }),
+    learned: (text) => writeLog(`${name}: ${text}`, { network: network.name }),
     now,
   });
 
