@@ -3,8 +3,8 @@
 export interface Turn {
   /** Answers a second. */
   readonly rate: number;
-  /** How many of all requests were refused, from 0 to 1. */
-  readonly refused?: number;
+  /** The share of requests that the server shed, from 0 to 1. */
+  readonly shed?: number;
   readonly p50?: number;
   readonly p99?: number;
   /** Microseconds of processor for one request, by process. */
@@ -39,7 +39,7 @@ export async function interleave(
       {
         name,
         rate: median(results.map(({ rate }) => rate)),
-        refused: median(results.map(({ refused = 0 }) => refused)),
+        shed: median(results.map(({ shed = 0 }) => shed)),
         p50: median(results.map(({ p50 = 0 }) => p50)),
         p99: median(results.map(({ p99 = 0 }) => p99)),
         cpu: medianCpu(results),

@@ -121,18 +121,22 @@ function printSearches(searches: readonly SearchResult[]): void {
       count(ours.cpu?.database ?? 0),
     ];
     console.log(
-      `${count(size).padEnd(12)}${workload.padEnd(28)}${cells.map((cell) => cell.padStart(15)).join('')}`,
+      `${count(size).padEnd(12)}${workload.padEnd(28)}${cells.map((cell) => cell.padStart(15)).join('')}${shedNote(ours.shed)}`,
     );
   }
 }
 
+function shedNote(shed = 0): string {
+  return shed > 0 ? `  ${(100 * shed).toFixed(1)} % shed` : '';
+}
+
 function printConnections({ size, standings }: ConnectionsResult): void {
   console.log(`\nNewest page over more and more connections, ${count(size)} messages`);
-  for (const { name, rate, refused = 0, p50, p99, cpu } of standings) {
+  for (const { name, rate, shed = 0, p50, p99, cpu } of standings) {
     console.log(
       `  ${name.padStart(4)}${count(rate).padStart(8)}/s  p50 ${p50?.toFixed(1).padStart(7)} ms  p99 ` +
         `${p99?.toFixed(1).padStart(7)} ms  ${count(cpu?.server ?? 0).padStart(6)} µs CPU of the server` +
-        `${refused > 0 ? `  ${(100 * refused).toFixed(1)} % shed` : ''}`,
+        shedNote(shed),
     );
   }
 }

@@ -43,7 +43,6 @@ export async function measureConnections(
             connections,
             seconds,
             check: 'page',
-            mayShedLoad: true,
           },
         );
         return report.turn;

@@ -185,10 +185,10 @@ export async function loadTurn(
 ): Promise<LoadReport & { readonly turn: Turn }> {
   const clock = startCpuClock({ client: rig.load.pid, ...processes });
   const report = await rig.load.run(order);
-  const { requests, refused, seconds, latency } = report;
+  const { requests, shed, seconds, latency } = report;
   const turn = {
     rate: requests / seconds,
-    refused: refused / (requests + refused),
+    shed: shed / (requests + shed),
     p50: latency.p50,
     p99: latency.p99,
     cpu: each(clock.stop(), requests),

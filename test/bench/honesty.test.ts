@@ -105,18 +105,18 @@ describe('under load', () => {
     );
   });
 
-  test('a server that may shed load is not counted as an answer then, and is not asked again before it is time', async () => {
+  test('a request that the server sheds is not counted, and is sent again when it is time', async () => {
     const askedAt: number[] = [];
     const { port } = await listenWith((_, response) => {
       askedAt.push(performance.now());
       if (askedAt.length === 3) response.writeHead(503, { 'retry-after': '1', 'content-length': 0 });
       response.end(askedAt.length === 3 ? '' : 'fine');
     });
-    const { requests, refused } = await runLoad({
+    const { requests, shed } = await runLoad({
       ...{ port: Number(port), requests: [request], from: 0, connections: 1, count: 5 },
-      ...{ check: 'status', mayShedLoad: true },
+      check: 'status',
     });
-    expect({ requests, refused }).toEqual({ requests: 4, refused: 1 });
+    expect({ requests, shed }).toEqual({ requests: 5, shed: 1 });
     expect((askedAt[3] ?? 0) - (askedAt[2] ?? 0)).toBeGreaterThan(990);
   });
 
