@@ -7,9 +7,9 @@
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { clusterFindings } from '../../src/cli/doctor/cluster-findings.ts';
 import { buildProgram, lanescan } from '../cli/program.ts';
-import { urlOfDatabase } from '../cluster.ts';
 import { createTestDatabase } from '../database.ts';
-import { queryOnce, readPlacements, rebalance } from './faults.ts';
+import { queryOnce, urlOfDatabase } from '../postgres.ts';
+import { readPlacements, rebalance } from './faults.ts';
 import { startLoad } from './load.ts';
 import { finishLoad, problemsOf } from './load-verdict.ts';
 

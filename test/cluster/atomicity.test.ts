@@ -9,6 +9,7 @@ import { isDatabaseUnavailable, type Store } from '../../src/store/store.ts';
 import type { ApplyReport } from '../../src/store/write/apply.ts';
 import { openTestStore } from '../database.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
+import { queryOnce } from '../postgres.ts';
 import {
   type ClusterNode,
   crashNode,
@@ -16,7 +17,6 @@ import {
   holdAfterPrepare,
   holdBeforePrepare,
   holdCopy,
-  queryOnce,
   readWorkers,
   stopPreparedBackends,
   urlOnNode,

@@ -7,7 +7,8 @@ import pg from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { expectError, startServer } from '../api/running-server.ts';
 import { makeMessage } from '../fixtures.ts';
-import { queryOnce, untilAnswering, urlOnNode } from './faults.ts';
+import { queryOnce } from '../postgres.ts';
+import { untilAnswering, urlOnNode } from './faults.ts';
 import { canKillNodes, killNode, startNode } from './nodes.ts';
 
 const PATIENCE = { timeout: 120_000, interval: 50 };

@@ -11,7 +11,8 @@ import { openStore, type Store } from '../../src/store/store.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
 import { operatorErrorOf } from '../operator-error.ts';
-import { queryOnce, readWorkers, urlOnNode } from './faults.ts';
+import { queryOnce } from '../postgres.ts';
+import { readWorkers, urlOnNode } from './faults.ts';
 
 const isOnCluster = process.env.CITUS_URL !== undefined;
 const PATIENCE = { timeout: 120_000, interval: 50 };

@@ -4,7 +4,8 @@
  */
 import pg from 'pg';
 import { expect } from 'vitest';
-import { ABSENT_STANDBY } from '../cluster.ts';
+import { queryOnce } from '../postgres.ts';
+import { ABSENT_STANDBY } from './databases.ts';
 
 export interface ClusterNode {
   readonly host: string;
@@ -20,21 +21,6 @@ export interface HeldCommit {
 const PATIENCE = { timeout: 120_000, interval: 50 };
 /** Key of the advisory lock that holds a commit. */
 const HOLD_KEY = 4_811_093;
-
-export async function queryOnce<Row extends pg.QueryResultRow>(
-  url: string,
-  text: string,
-  values: readonly unknown[] = [],
-): Promise<Row[]> {
-  const client = new pg.Client({ connectionString: url });
-  client.on('error', () => undefined);
-  await client.connect();
-  try {
-    return (await client.query<Row>(text, [...values])).rows;
-  } finally {
-    await client.end().catch(() => undefined);
-  }
-}
 
 /** The workers, by port. */
 export function readWorkers(url: string): Promise<ClusterNode[]> {

@@ -5,7 +5,8 @@
  */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { buildProgram } from '../cli/program.ts';
-import { queryOnce, readPlacements, readWorkers, rebalance } from './faults.ts';
+import { queryOnce } from '../postgres.ts';
+import { readPlacements, readWorkers, rebalance } from './faults.ts';
 import { startLoad } from './load.ts';
 import { finishLoad, problemsOf } from './load-verdict.ts';
 

@@ -10,7 +10,8 @@ import { clusterFindings } from '../../src/cli/doctor/cluster-findings.ts';
 import { isDatabaseUnavailable } from '../../src/store/store.ts';
 import { expectError, type RunningServer, type SearchBody, startServer } from '../api/running-server.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
-import { type ClusterNode, queryOnce, readWorkers, untilAnswering, urlOnNode } from './faults.ts';
+import { queryOnce } from '../postgres.ts';
+import { type ClusterNode, readWorkers, untilAnswering, urlOnNode } from './faults.ts';
 
 const { CITUS_URL, CITUS_STOP_WORKER, CITUS_START_WORKER } = process.env;
 const canStop =

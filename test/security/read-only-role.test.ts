@@ -7,9 +7,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { type SearchBody, serveStore } from '../api/running-server.ts';
 import { freshFolder, lanescan } from '../cli/program.ts';
-import { urlOfDatabase } from '../cluster.ts';
 import { createTestDatabase, dataTables, type TestDatabase } from '../database.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
+import { urlOfDatabase } from '../postgres.ts';
 
 /** A name that a database takes and careless quoting does not. */
 const READER = `reader "of" ${process.pid}'; drop table message; --`;
