@@ -164,7 +164,7 @@ export async function createTestDatabase({
 }
 
 /** A migrated database for all tests of a file, or of a `describe`. */
-export function useTestDatabase(): Pick<TestDatabase, 'url'> {
+export function provideTestDatabase(): Pick<TestDatabase, 'url'> {
   let database: TestDatabase;
   beforeAll(async () => {
     database = await createTestDatabase();

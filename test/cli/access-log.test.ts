@@ -1,22 +1,16 @@
 /** The access log can be switched off without losing warnings. */
-import { afterEach, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../database.ts';
-import { buildProgram, lanescan, type Running, start } from './program.ts';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { provideTestDatabase } from '../database.ts';
+import { buildProgram, lanescan, start } from './program.ts';
 
-let database: TestDatabase | undefined;
-let server: Running | undefined;
-beforeAll(() => buildProgram());
-afterEach(async () => {
-  server?.child.kill('SIGKILL');
-  await server?.outcome;
-  await database?.drop();
-});
+const database = provideTestDatabase();
+beforeAll(buildProgram);
 
 /** The log of a server that answered one request, which it had to warn of. */
 async function logOf(env: Readonly<Record<string, string>>): Promise<readonly Record<string, unknown>[]> {
-  database = await createTestDatabase();
-  server = start(['serve', '--port', '0'], { env: { DATABASE_URL: database.url, ...env } });
-  const [, url = ''] = await server.untilSaid(/listens on (http:\/\/127\.0\.0\.1:\d+)/);
+  const server = start(['serve', '--port', '0'], { env: { DATABASE_URL: database.url, ...env } });
+  onTestFinished(() => void server.child.kill('SIGKILL'));
+  const url = await server.untilListening();
   await (await fetch(`${url}/v2/messages`, { headers: { 'X-Forwarded-For': '192.0.2.1' } })).text();
   server.child.kill('SIGTERM');
   const { code, stderr } = await server.outcome;
@@ -27,17 +21,10 @@ async function logOf(env: Readonly<Record<string, string>>): Promise<readonly Re
     .map((line) => JSON.parse(line));
 }
 
-const request = expect.objectContaining({
-  component: 'http',
-  msg: 'request',
-  url: '/v2/messages',
-  status: 200,
-});
-const warning = expect.objectContaining({
-  level: 40,
-  component: 'http',
-  msg: expect.stringContaining('X-Forwarded-For is ignored'),
-});
+const component = 'http';
+const request = expect.objectContaining({ component, msg: 'request', url: '/v2/messages', status: 200 });
+const ignored = expect.stringContaining('X-Forwarded-For is ignored');
+const warning = expect.objectContaining({ component, level: 40, msg: ignored });
 
 test('every request has a line, unless somebody says otherwise', async () => {
   const lines = await logOf({});

@@ -1,35 +1,25 @@
 // @module-tag slow: starts many servers of several processes each
 /** `lanescan serve --processes`: several processes on one port, which clients take for one. */
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
 import { Agent, get, type IncomingMessage } from 'node:http';
 import { createServer } from 'node:net';
-import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { costlyAllowance } from '../../src/api/server/rate-limit.ts';
-import { createTestDatabase, type TestDatabase } from '../database.ts';
-import { buildProgram, freshFolder, type Running, runProgram, start } from './program.ts';
+import { provideTestDatabase } from '../database.ts';
+import { buildProgram, configFile, type Running, runProgram, start } from './program.ts';
 
 const PROCESSES = 3;
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  await buildProgram();
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
+const database = provideTestDatabase();
+beforeAll(buildProgram);
 
 async function serve(config = ''): Promise<{ server: Running; url: string }> {
-  const cwd = freshFolder();
-  writeFileSync(path.join(cwd, 'lanescan.yaml'), config);
-  const args = ['serve', '--port', '0', '--processes', String(PROCESSES)];
-  const server = start(args, { cwd, env: { DATABASE_URL: database.url } });
+  const args = ['serve', '--port', '0', '--processes', String(PROCESSES), '--config', configFile(config)];
+  const server = start(args, { env: { DATABASE_URL: database.url } });
   onTestFinished(() => void server.child.kill('SIGKILL'));
-  const [, url = ''] = await server.untilSaid(/listens on (http:\/\/127\.0\.0\.1:\d+)/);
-  return { server, url };
+  return { server, url: await server.untilListening() };
 }
 
 /** On a connection of its own, so that the next process gets it. */
@@ -44,14 +34,8 @@ function ask(url: string): Promise<{ status: number; text: string }> {
 }
 
 function childrenOf({ child }: Running): readonly number[] {
-  try {
-    return execFileSync('pgrep', ['-P', String(child.pid)], { encoding: 'utf8' })
-      .trim()
-      .split('\n')
-      .map(Number);
-  } catch {
-    return [];
-  }
+  const { stdout } = spawnSync('pgrep', ['-P', String(child.pid)], { encoding: 'utf8' });
+  return stdout.split('\n').filter(Boolean).map(Number);
 }
 
 const isAlive = (pid: number) => {

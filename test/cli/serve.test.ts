@@ -2,24 +2,19 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../database.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { provideTestDatabase } from '../database.ts';
+import { connectTo } from '../postgres.ts';
 import { buildProgram, hasTerminal, runProgram, shell, start, withoutColours } from './program.ts';
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  await buildProgram();
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
+const database = provideTestDatabase();
+beforeAll(buildProgram);
 
 const serve = () => start(['serve', '--port', '0'], { env: { DATABASE_URL: database.url } });
 
 test('logs JSON lines, one a request with its id, and stops at SIGTERM', async () => {
   const server = serve();
-  const [, url = ''] = await server.untilSaid(/listens on (http:\/\/127\.0\.0\.1:\d+)/);
+  const url = await server.untilListening();
   const answers = await Promise.all(
     ['/v2/messages', '/nowhere', '/healthz'].map((path) => fetch(`${url}${path}`)),
   );
@@ -49,9 +44,8 @@ test('logs JSON lines, one a request with its id, and stops at SIGTERM', async (
 
 test('a request that is in flight at SIGTERM is answered before the end', async () => {
   const server = serve();
-  const [, url = ''] = await server.untilSaid(/listens on (http:\/\/127\.0\.0\.1:\d+)/);
-  const blocker = new pg.Client({ connectionString: database.url });
-  await blocker.connect();
+  const url = await server.untilListening();
+  const blocker = await connectTo(database.url);
   await blocker.query('begin; lock table message in access exclusive mode');
   const inFlight = fetch(`${url}/v2/messages`);
   for (;;) {
