@@ -94,6 +94,7 @@ describe('a folder that cannot be used is an error that names the place', () => 
     JSON.stringify(list.map(([name, ...inputs]) => ({ type: 'error', name, inputs })));
   const deep = (depth: number): object =>
     depth === 0 ? { type: 'uint8' } : { type: 'tuple', components: [deep(depth - 1)] };
+  const many = Array.from({ length: 10_001 }, (_, n): [string] => [`E${n}`]);
   test.each([
     ['not JSON', '{"abi": [', /\/a\.json is not valid JSON/],
     ['no ABI', '{"name": "x"}', /\/a\.json is neither an ABI nor an artifact/],
@@ -105,7 +106,7 @@ describe('a folder that cannot be used is an error that names the place', () => 
     ['a name that is none', errors(['\u001b[31m']), /\/a\.json has an error at place 1 that/],
     ['tuples without end', errors(['Deep', deep(100)]), /\/a\.json has an error at place 1 \(Deep\)/],
     ['too many bytes', ' '.repeat(9 * 1024 * 1024), /\/a\.json has 9437184 bytes; at most 8388608/],
-    ['too many errors', errors(...Array(10_001).fill(['E'])), /have more than 10,000 errors/],
+    ['too many errors', errors(...many), /have more than 10,000 errors/],
   ])('%s', async (_name, text, expected) => {
     const abis = folderOf({ 'a.json': text });
     expect(() => loadAbis({ abisFolder: abis })).toThrow(expected);
