@@ -27,6 +27,7 @@ import {
   makeToken,
   sepolia,
 } from '../fixtures.ts';
+import { connectTo } from '../postgres.ts';
 
 /** A store, and the ways to run statements on its database. */
 interface Side {
@@ -60,8 +61,7 @@ const range = makeRange('Committed', sent, 499, 501);
 const executed = makeExecuted(sent, false);
 
 async function openSide(store: Store, url: string): Promise<Side> {
-  const client = new pg.Client({ connectionString: url, options: '-c timezone=UTC' });
-  await client.connect();
+  const client = await connectTo(url, { options: '-c timezone=UTC' });
   const pool = new pg.Pool({ connectionString: url });
   // The database may be dropped before the server has read that its connections end.
   pool.on('error', () => undefined);

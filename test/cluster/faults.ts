@@ -4,7 +4,7 @@
  */
 import pg from 'pg';
 import { expect } from 'vitest';
-import { queryOnce } from '../postgres.ts';
+import { connectTo, queryOnce } from '../postgres.ts';
 import { ABSENT_STANDBY } from './databases.ts';
 
 export interface ClusterNode {
@@ -129,8 +129,7 @@ async function holdByTrigger(url: string, condition: string, ...triggers: readon
      end $$;
      ${triggers.map((trigger) => `${trigger} for each row execute function hold();`).join('\n')}`,
   );
-  const holder = new pg.Client({ connectionString: url });
-  await holder.connect();
+  const holder = await connectTo(url);
   await holder.query('select pg_advisory_lock($1)', [HOLD_KEY]);
   return {
     isReached: `select 1 from pg_locks where locktype = 'advisory' and objid = ${HOLD_KEY} and not granted`,

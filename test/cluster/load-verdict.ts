@@ -1,5 +1,5 @@
 /** What is wrong with a store on a cluster after a load, compared with a store on one node that got the same input. */
-import pg from 'pg';
+import type pg from 'pg';
 import { expect } from 'vitest';
 import { importRecords } from '../../src/ingest/import/import.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
@@ -7,6 +7,7 @@ import { numbersUpTo, until } from '../api/live/live-server.ts';
 import { allRecords } from '../chain/indexing.ts';
 import { freshFolder } from '../fresh-folder.ts';
 import { keptStatistics, recount } from '../lanes/recount.ts';
+import { connectTo } from '../postgres.ts';
 import { expectedMessages } from '../virtual-chain/ccip-chain.ts';
 import { indexWorld, sourceOf } from '../virtual-chain/indexed-world.ts';
 import { untilSettled, versionsByMessage } from '../webhooks/receiver.ts';
@@ -35,8 +36,7 @@ export async function finishLoad(load: Load): Promise<void> {
       );
     });
   }, FINISH_MS);
-  const client = new pg.Client({ connectionString: databaseUrl });
-  await client.connect();
+  const client = await connectTo(databaseUrl);
   await until(async () => load.stream.hasReached(await readPosition(client)), FINISH_MS);
   await client.end();
   await untilSettled(store);
@@ -48,8 +48,7 @@ export async function finishLoad(load: Load): Promise<void> {
 /** In words; empty where nothing is wrong. */
 export async function problemsOf(load: Load): Promise<readonly string[]> {
   const { store, databaseUrl } = load;
-  const client = new pg.Client({ connectionString: databaseUrl, options: '-c timezone=UTC' });
-  await client.connect();
+  const client = await connectTo(databaseUrl, { options: '-c timezone=UTC' });
   try {
     return [
       ...load.failures,

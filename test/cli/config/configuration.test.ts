@@ -199,7 +199,7 @@ ${sepoliaYaml('https://rpc.example/v3/rpc-key-123456')}`);
     expect({ port, origin: origins.port }).toEqual({ port: 2, origin: 'PORT' });
     expect(warnings).toHaveLength(1);
     for (const name of Object.keys(env)) expect(warnings[0]).toContain(name);
-    expect(readConfig({}, { LANESCAN_PORT: '8081' })).toMatchObject({ port: 8081, logLines: [] });
+    expect(readConfig({}, { LANESCAN_PORT: '8081' })).toMatchObject({ port: 8081, warnings: [] });
     // The whole way: a verb works, and says so in one line.
     const { code, stderr } = await lanescan(['search'], { env: { ...env, DATABASE_URL: database.url } });
     expect(code).toBe(0);
