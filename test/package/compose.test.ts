@@ -10,7 +10,7 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { systemPostgres } from '../chaos/system-postgres.ts';
 import { buildProgram, freshFolder } from '../cli/program.ts';
-import { canRunAsRoot, mountsAt } from './system-programs.ts';
+import { canRunAsRoot, mountsAt } from './packing.ts';
 
 const repository = path.resolve(import.meta.dirname, '../..');
 const read = (file: string) => fs.readFileSync(path.join(repository, file), 'utf8');

@@ -11,8 +11,7 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { systemPostgres } from '../chaos/system-postgres.ts';
 import { freshFolder } from '../cli/program.ts';
-import { npm, packRepository, quiet } from './packing.ts';
-import { canRunAsRoot, mountsAt } from './system-programs.ts';
+import { canRunAsRoot, mountsAt, npm, packRepository, quiet } from './packing.ts';
 
 const repository = path.resolve(import.meta.dirname, '../..');
 const TIMEOUT_MS = 900_000;

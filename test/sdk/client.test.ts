@@ -8,7 +8,7 @@ import { batch, evmToSvm, sampleMessages, svmToEvm, tokenToEvm } from '../fixtur
 import { fuji, hashOf, makeMessage, sepolia, solanaDevnet, svmSignature } from '../fixtures.ts';
 import { CCIPAPIClient, type MessageSearchFilters, type MessageSearchResult } from '../lab/sdk.ts';
 import { silent } from '../lab/sdk-chain.ts';
-import { clientErrorOf } from './client-error.ts';
+import { clientErrorOf } from './lab-service.ts';
 
 const newestFirst = [...sampleMessages].sort(compareNewestFirst);
 const ids = (messages: readonly { readonly messageId: string }[]) =>

@@ -4,6 +4,7 @@ import type { Message } from '../../src/domain/message.ts';
 import { type RunningServer, startServer } from '../api/running-server.ts';
 import { indexOnce } from '../chain/indexing.ts';
 import { type Lab, type Lane, type SentMessage, startLab } from '../lab/lab.ts';
+import { CCIPError, type SdkError } from '../lab/sdk.ts';
 
 export interface LabService {
   readonly lab: Lab;
@@ -44,4 +45,14 @@ export async function prepare(lane: Lane, messages: readonly SentMessage[]): Pro
   if (lane.version === '2.0') return;
   await lane.commit(messages);
   if (lane.version === '1.2' || lane.version === '1.5') await lane.bless(messages);
+}
+
+/** The error with which the official client fails. */
+export async function clientErrorOf(promise: Promise<unknown>): Promise<SdkError> {
+  const error: unknown = await promise.then(
+    () => undefined,
+    (reason) => reason,
+  );
+  if (!CCIPError.isCCIPError(error)) throw new Error(`Not an error of the client: ${error}`);
+  return error;
 }
