@@ -6,15 +6,8 @@ import { indexOnce } from '../chain/indexing.ts';
 import { type Lab, type Lane, type SentMessage, startLab } from '../lab/lab.ts';
 import { CCIPError, type SdkError } from '../lab/sdk.ts';
 
-export interface LabService {
-  readonly lab: Lab;
-  readonly server: RunningServer;
-  index(): Promise<void>;
-  recordOf(message: SentMessage): Promise<Message>;
-}
-
 /** Started before the tests of the file or group that calls it, and closed after them. */
-export function createLabService(): LabService {
+export function createLabService() {
   let lab: Lab;
   let server: RunningServer;
   beforeAll(async () => {
