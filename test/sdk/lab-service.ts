@@ -29,7 +29,8 @@ export function createLabService() {
       await indexOnce(server.store, lab);
       await indexOnce(server.store, lab);
     },
-    recordOf: async ({ messageId }) => (await server.ask(`/v2/messages/${messageId}`)).json<Message>(),
+    recordOf: async ({ messageId }: SentMessage) =>
+      (await server.ask(`/v2/messages/${messageId}`)).json<Message>(),
   };
 }
 
