@@ -121,18 +121,9 @@ export function runProgram(args: readonly string[], setting: Setting = {}): Prom
   return start(args, setting).outcome;
 }
 
-export interface Running {
-  readonly child: ChildProcess & { readonly pid: number; readonly stdin: Writable };
-  readonly outcome: Promise<Outcome>;
-  /** What it has written so far. */
-  said(): Omit<Outcome, 'code'>;
-  /** Resolves when standard error matches. */
-  untilSaid(pattern: RegExp): Promise<RegExpExecArray>;
-  /** Resolves with its URL when it listens. */
-  untilListening(): Promise<string>;
-}
+export type Running = ReturnType<typeof start>;
 
-export function start(args: readonly string[], setting: Setting = {}): Running {
+export function start(args: readonly string[], setting: Setting = {}) {
   const child = spawn(process.execPath, [program, ...args], {
     cwd: setting.cwd ?? freshFolder(),
     env: environmentOf(setting),
@@ -155,10 +146,13 @@ export function start(args: readonly string[], setting: Setting = {}): Running {
     }
   };
   return {
-    child: child as Running['child'],
-    outcome: once(child, 'close').then(([code]) => ({ code, ...said })),
+    child: child as ChildProcess & { readonly pid: number; readonly stdin: Writable },
+    outcome: once(child, 'close').then(([code]): Outcome => ({ code, ...said })),
+    /** What it has written so far. */
     said: () => ({ ...said }),
+    /** Resolves when standard error matches. */
     untilSaid,
+    /** Resolves with its URL when it listens. */
     untilListening: async () => (await untilSaid(/listens on (http:\/\/127\.0\.0\.1:\d+)/))[1] ?? '',
   };
 }

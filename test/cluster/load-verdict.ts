@@ -29,12 +29,9 @@ export async function finishLoad(load: Load): Promise<void> {
   const expected = [...expectedMessages(a, b), ...expectedMessages(b, a)];
   await until(async () => {
     const records = await allRecords(store).catch(() => undefined);
-    return expected.every(({ messageId, receiptTransactionHash }) => {
-      const record = records?.get(messageId);
-      return (
-        record !== undefined && (receiptTransactionHash === null || record.includes(receiptTransactionHash))
-      );
-    });
+    return expected.every(({ messageId, receiptTransactionHash }) =>
+      records?.get(messageId)?.includes(receiptTransactionHash ?? ''),
+    );
   }, FINISH_MS);
   const client = await connectTo(databaseUrl);
   await until(async () => load.stream.hasReached(await readPosition(client)), FINISH_MS);
@@ -77,13 +74,8 @@ async function historyProblems(client: pg.ClientBase): Promise<readonly string[]
      from history`,
   );
   const { rows: messages } = await client.query('select count(*)::float8 as n from message');
-  const expected = {
-    rows: position,
-    positions: position,
-    last: position,
-    created: messages[0].n,
-    messages: messages[0].n,
-  };
+  const { n } = messages[0];
+  const expected = { rows: position, positions: position, last: position, created: n, messages: n };
   if (JSON.stringify(rows[0]) === JSON.stringify(expected)) return [];
   return [`The history has ${JSON.stringify(rows[0])} instead of ${JSON.stringify(expected)}`];
 }
@@ -127,11 +119,8 @@ async function recordProblems(load: Load): Promise<readonly string[]> {
 }
 
 /** The same input, in the same order, on an embedded PostgreSQL. */
-async function recordsOnOneNode({
-  world,
-  providers,
-  acknowledged,
-}: Load): Promise<ReadonlyMap<string, string>> {
+async function recordsOnOneNode(load: Load): Promise<ReadonlyMap<string, string>> {
+  const { world, providers, acknowledged } = load;
   const store = await openStore({ place: { dataFolder: freshFolder() } });
   try {
     await importRecords({

@@ -471,22 +471,20 @@ describe('the policy of the destination', () => {
     expect(foldFacts([...facts, policy])?.status).toBe('VERIFIED');
   });
 
-  it('pairs verifiers that have one address on both chains, whatever the order', () => {
+  it.each([
+    [
+      'verifiers that have one address on both chains, whatever the order',
+      { required: ['Carol'], optional: ['Bob', 'Alice'], threshold: 1 },
+      ['Alice Alice optional pending', 'Bob Bob optional pending', 'Carol Carol required pending'],
+    ],
+    [
+      'the rest in their order where they are as many',
+      { required: ['Dave', 'Bob'], optional: ['Eve'], threshold: 1 },
+      ['Alice Dave required pending', 'Bob Bob required pending', 'Carol Eve optional pending'],
+    ],
+  ])('pairs %s', (_what, asked, items) => {
     const message = sentWith('Alice', 'Bob', 'Carol');
-    const policy = makePolicy(message, { required: ['Carol'], optional: ['Bob', 'Alice'], threshold: 1 });
-    expect(listed(policy, makeSent(message))).toEqual({
-      threshold: 1,
-      items: ['Alice Alice optional pending', 'Bob Bob optional pending', 'Carol Carol required pending'],
-    });
-  });
-
-  it('pairs the rest in their order where they are as many', () => {
-    const message = sentWith('Alice', 'Bob', 'Carol');
-    const policy = makePolicy(message, { required: ['Dave', 'Bob'], optional: ['Eve'], threshold: 1 });
-    expect(listed(makeSent(message), policy)).toEqual({
-      threshold: 1,
-      items: ['Alice Dave required pending', 'Bob Bob required pending', 'Carol Eve optional pending'],
-    });
+    expect(listed(makePolicy(message, asked), makeSent(message))).toEqual({ threshold: 1, items });
   });
 
   it('lists verifiers of the destination that nobody was paid for on the source', () => {
