@@ -127,11 +127,7 @@ export function makeToken(source: NetworkInfo, dest: NetworkInfo, symbol: string
   };
 }
 
-export function seenOn(
-  network: NetworkInfo,
-  blockNumber: number,
-  more: Partial<Observation> = {},
-): Observation {
+export function seenOn(network: NetworkInfo, blockNumber: number, more: Partial<Observation> = {}) {
   return {
     network: network.chainSelector,
     blockNumber,

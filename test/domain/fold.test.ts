@@ -39,10 +39,7 @@ const subject = fc
 const story = subject.chain((message) => fc.array(factsAbout(message), { maxLength: 10 }));
 
 /** The same, with sources that contradict each other about the version and the verifiers. */
-const quarrel = fc.array(
-  subject.chain((message) => factsAbout(message)),
-  { maxLength: 10 },
-);
+const quarrel = fc.array(subject.chain(factsAbout), { maxLength: 10 });
 
 const anyStory = fc.oneof(story, quarrel);
 
@@ -240,7 +237,7 @@ describe('the path of a message', () => {
             ['with an unknown verifier', (m) => [by(m, 'nobody')], 'VERIFYING', false],
             ['with the required verifiers only', (m) => [by(m, 'Alice'), by(m, 'Bob')], 'VERIFYING', false],
             [
-              'with the optional verifier and one required',
+              'with the optional one and one required',
               (m) => [by(m, 'Carol'), by(m, 'Bob')],
               'VERIFYING',
               false,

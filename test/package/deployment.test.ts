@@ -16,17 +16,10 @@ import { canRunAsRoot, mountsAt, npm, packRepository, quiet } from './packing.ts
 const repository = path.resolve(import.meta.dirname, '../..');
 const TIMEOUT_MS = 900_000;
 
-const canDeploy = canRunAsRoot('the deployment of docs/operations.md', [
-  'bwrap',
-  'nginx',
-  'promtool',
-  'prometheus',
-  'psql',
-  'openssl',
-  'curl',
-  'runuser',
-  'systemd-analyze',
-]);
+const canDeploy = canRunAsRoot(
+  'the deployment of docs/operations.md',
+  'bwrap nginx promtool prometheus psql openssl curl runuser systemd-analyze',
+);
 
 /** The commands of each step, in order. */
 function stepsOf(markdown: string): readonly string[] {

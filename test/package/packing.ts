@@ -3,9 +3,9 @@ import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { systemPostgres } from '../chaos/system-postgres.ts';
 
 /** Whether root can run all these programs and PostgreSQL here. Says on standard error what is not tested without them. */
-export function canRunAsRoot(what: string, programs: readonly string[]): boolean {
+export function canRunAsRoot(what: string, programs: string): boolean {
   const isRoot = process.getuid?.() === 0;
-  const absent = programs.filter((program) => spawnSync('which', [program]).status !== 0);
+  const absent = programs.split(' ').filter((program) => spawnSync('which', [program]).status !== 0);
   const missing = [
     ...(isRoot ? [] : ['root']),
     ...absent,

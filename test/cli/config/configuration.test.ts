@@ -53,27 +53,12 @@ describe('configuration', () => {
   });
 
   test.each([
-    [
-      'an unknown variable',
-      '',
-      { LANESCAN_PROT: '1' },
-      /unknown variable LANESCAN_PROT\. .* LANESCAN_PORT\?/,
-    ],
+    ['an unknown variable', '', { LANESCAN_PROT: '1' }, /variable LANESCAN_PROT\. .* LANESCAN_PORT\?/],
     ['an unknown key', 'prot: 1', {}, /prot in \S+:1 is an unknown key\. Did you mean port\?/],
     ['a wrong value in the file', '\nport: lots', {}, /port in \S+:2 is "lots"\. It takes a port/],
     ['a key without a value', 'port:', {}, /port in \S+:1 is null\. It takes a port/],
-    [
-      'a wrong value in an entry',
-      'labels:\n  - name: a\n    address: x\n',
-      {},
-      /labels\[0\]\.address in \S+:3 is "x"/,
-    ],
-    [
-      'a missing value in an entry',
-      'labels:\n\n  - name: a\n',
-      {},
-      /labels\[0\]\.address in \S+:3 is missing/,
-    ],
+    ['a wrong entry', 'labels:\n  - name: a\n    address: x\n', {}, /labels\[0\]\.address in \S+:3 is "x"/],
+    ['a missing value', 'labels:\n\n  - name: a\n', {}, /labels\[0\]\.address in \S+:3 is missing/],
     ['a wrong explorer', 'explorers: {\n  sepolia: x }', {}, /explorers\.sepolia in \S+:2 is "x"/],
     ['an explorer of nowhere', 'explorers:\n  nowhere: none', {}, /explorers\.nowhere in \S+:2 is not a net/],
     ['a wrong value in the environment', '', { PORT: '70000' }, /PORT is 70000\. It takes a port/],

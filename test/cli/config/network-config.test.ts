@@ -20,13 +20,13 @@ const entry = (more: string, network = 'ethereum-testnet-sepolia') =>
 test('a network has endpoints with variables filled in, routers in lower case, and defaults for the rest', () => {
   const [source] = read(`
 - network: ethereum-testnet-sepolia
-  rpc: ["https://rpc.example/v3/%{KEY}", "http://me:you@10.0.0.1:8545", "%{RPC}"]
+  rpc: ["https://rpc.example/v3/%{KEY}", "http://me:you@10.0.0.1:85", "%{RPC}"]
   routers: ["${ROUTER}"]`);
   expect({ ...source, rpc: source?.rpc.map(({ href }) => href) }).toEqual({
     network: expect.objectContaining({ name: 'ethereum-testnet-sepolia', chainId: '11155111' }),
     rpc: [
       'https://rpc.example/v3/hidden-key',
-      'http://me:you@10.0.0.1:8545/',
+      'http://me:you@10.0.0.1:85/',
       'https://rpc.example/hidden-key',
     ],
     routers: [ROUTER.toLowerCase()],
@@ -108,11 +108,7 @@ test.each([
   ['an endpoint of another protocol', withRpc('["https://a", "wss://hidden"]'), /rpc\[1\] begins with wss:/],
   ['a missing variable', withRpc('["https://a/%{NOPE}"]'), /rpc\[0\] needs the variable NOPE/],
   ['an empty variable', withRpc('["%{EMPTY}"]'), /needs the variable EMPTY/],
-  [
-    'an endpoint twice',
-    withRpc('["%{RPC}", "https://rpc.example/%{KEY}#x"]'),
-    /rpc\[1\] is the same as .*rpc\[0\]/,
-  ],
+  ['an endpoint twice', withRpc('["%{RPC}", "https://rpc.example/%{KEY}#x"]'), /rpc\[1\] is the same as/],
   ['no routers', '- {network: 1, rpc: ["%{RPC}"]}', /routers is missing/],
   ['too many routers', withRouters(JSON.stringify(Array(21).fill(ROUTER))), /routers has 21 entries/],
   ['too many networks', JSON.stringify(Array(101).fill({})), /networks has 101 entries.*at most 100/],
@@ -121,11 +117,7 @@ test.each([
   ['a short router', withRouters('["0x1234"]'), /routers\[0\] is "0x1234".*40 hexadecimal digits/],
   ['a padded router', withRouters(`["0x${'0'.repeat(24)}${ROUTER.slice(2)}"]`), /40 hexadecimal digits/],
   ['a typing error', withRouters(`["${wrongChecksum}"]`), /routers\[0\] is .* do not fit its digits/],
-  [
-    'a router twice',
-    withRouters(`["${ROUTER}", "${ROUTER.toLowerCase()}"]`),
-    /routers\[1\] is the same as .*\[0\]/,
-  ],
+  ['a router twice', withRouters(`["${ROUTER}", "${ROUTER.toLowerCase()}"]`), /routers\[1\] is the same as/],
   ['nobody as a router', withRouters(`["0x${'0'.repeat(40)}"]`), /is the zero address/],
   ['a start in words', entry('start: yesterday'), /start is "yesterday".*block number, a date/],
   ['a start on a day that is none', entry('start: 2024-02-31'), /start is /],

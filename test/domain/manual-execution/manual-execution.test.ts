@@ -61,11 +61,7 @@ test.each<readonly [what: string, data: Hex, need: 'needed' | 'none' | 'unknown'
   ['a nonce and a domain, as USDC', words(123_456n, 6n), 'needed'],
   ['a nonce and a domain behind the tag of CCTP V1', `0xf3567d18${'00'.repeat(8)}00000006`, 'needed'],
   ['a domain and a hash behind the tag of CCTP V2', `0xb148ea5f00000006${'9f'.repeat(32)}`, 'needed'],
-  [
-    'a domain and a hash behind the tag of CCTP V2 with verifiers',
-    `0x3047587c00000006${'9f'.repeat(32)}`,
-    'needed',
-  ],
+  ['the same behind the tag of CCTP V2 with verifiers', `0x3047587c00000006${'9f'.repeat(32)}`, 'needed'],
   ['a tag of CCTP alone', '0xb148ea5f', 'needed'],
   ['a hash, as LBTC', `0x${'9f'.repeat(32)}`, 'needed'],
   ['two words that are no nonce and domain', words(2n ** 200n, 6n), 'unknown'],
@@ -77,12 +73,8 @@ test.each<readonly [what: string, data: Hex, need: 'needed' | 'none' | 'unknown'
 
 test('a transfer of 1.5 tells its pool data and gas, and one that is cut off is refused', () => {
   const address = `0x${'11'.repeat(20)}` as const;
-  const lane = {
-    sourceChainSelector: 1n,
-    destChainSelector: 2n,
-    sourceFamily: 'EVM' as const,
-    onramp: address,
-  };
+  const ends = { sourceChainSelector: 1n, destChainSelector: 2n };
+  const lane = { ...ends, sourceFamily: 'EVM', onramp: address } as const;
   const tokenData = encodeAbiParameters(
     parseAbiParameters('(bytes pool, bytes token, bytes extraData, uint32 destGasAmount) data'),
     [{ pool: words(1n), token: words(2n), extraData: '0xf3567d18', destGasAmount: 90_000 }],
@@ -111,13 +103,9 @@ test('a transfer of 1.5 tells its pool data and gas, and one that is cut off is 
 });
 
 test('integers of other servers are not rounded, and text is left alone', () => {
-  expect(
-    parseExactJson('{"a":16015286601757825753,"b":"x: 16015286601757825753, \\"y","c":[5,1e3]}'),
-  ).toEqual({
-    a: '16015286601757825753',
-    b: 'x: 16015286601757825753, "y',
-    c: [5, 1000],
-  });
+  const json = '{"a":16015286601757825753,"b":"x: 16015286601757825753, \\"y","c":[5,1e3]}';
+  const exact = { a: '16015286601757825753', b: 'x: 16015286601757825753, "y', c: [5, 1000] };
+  expect(parseExactJson(json)).toEqual(exact);
   expect(() => parseExactJson('<html>')).toThrow(UnusableInputsError);
 });
 
