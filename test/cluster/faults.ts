@@ -2,7 +2,6 @@
  * Faults of a Citus cluster whose nodes run on this machine: commits that are held at a known step, backends that stop, and
  * nodes that crash. The role of CITUS_URL is a superuser, and this process may signal the servers' processes.
  */
-import pg from 'pg';
 import { expect } from 'vitest';
 import { connectTo, queryOnce } from '../postgres.ts';
 import { ABSENT_STANDBY } from './databases.ts';
@@ -55,9 +54,8 @@ export function urlOnNode(url: string, { host, port }: ClusterNode): string {
 
 /** Kills a backend, after which PostgreSQL ends all others of the node and recovers from its log. */
 export async function crashNode(url: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url });
+  const client = await connectTo(url);
   client.on('error', () => undefined);
-  await client.connect();
   const { rows } = await client.query('select pg_backend_pid() as pid');
   process.kill(rows[0].pid, 'SIGKILL');
   await client.end().catch(() => undefined);
@@ -74,14 +72,11 @@ export async function untilAnswering(url: string): Promise<void> {
 export async function readShards(
   url: string,
   table: string,
-  worker: ClusterNode,
+  { port }: ClusterNode,
 ): Promise<readonly string[]> {
-  const rows = await queryOnce<{ name: string }>(
-    url,
-    'select shard_name as name from citus_shards where table_name = $1::regclass and nodeport = $2',
-    [table, worker.port],
-  );
-  return rows.map(({ name }) => name);
+  const shards =
+    'select shard_name as name from citus_shards where table_name = $1::regclass and nodeport = $2';
+  return (await queryOnce<{ name: string }>(url, shards, [table, port])).map(({ name }) => name);
 }
 
 /** Holds the next commit of a writer when everything is written and no worker has prepared it. */
