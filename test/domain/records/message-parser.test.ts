@@ -58,27 +58,15 @@ function svmRecord(): JsonObject {
   return record;
 }
 
-const steps = (path: string) =>
-  path
-    .slice(2)
-    .split(/[.[\]]+/)
-    .filter((step) => step !== '');
-
 function parentOf(record: JsonObject, path: string): { parent: JsonObject; key: string } {
-  const keys = steps(path);
-  let parent: Json | undefined = record;
-  for (const key of keys.slice(0, -1)) parent = (parent as JsonObject)[key];
+  const keys = path.match(/[^$.[\]]+/g) ?? [];
+  const parent = keys.slice(0, -1).reduce<Json>((part, key) => (part as JsonObject)[key] as Json, record);
   return { parent: parent as JsonObject, key: keys.at(-1) ?? '' };
 }
 
 function setAt(record: JsonObject, path: string, value: Json): void {
   const { parent, key } = parentOf(record, path);
   parent[key] = value;
-}
-
-function removeAt(record: JsonObject, path: string): void {
-  const { parent, key } = parentOf(record, path);
-  delete parent[key];
 }
 
 function valueAt(record: unknown, path: string): Json | undefined {
@@ -92,7 +80,8 @@ const withValue = (path: string, value: Json, record = fullRecord()) => {
 };
 
 const without = (path: string, record = fullRecord()) => {
-  removeAt(record, path);
+  const { parent, key } = parentOf(record, path);
+  delete parent[key];
   return record;
 };
 
@@ -477,8 +466,7 @@ describe('a member that a source left out', () => {
     [{}, 0],
   ])('finality follows from the extra arguments %j', (extra, finality) => {
     const record = withValue('$.extraArgs', { gasLimit: '1', ...extra } as Json);
-    removeAt(record, '$.finality');
-    const message = canonical(record);
+    const message = canonical(without('$.finality', record));
     expect(message.finality).toBe(finality);
     expect(message.extraArgs).toEqual({ gasLimit: '1', allowOutOfOrderExecution: true, ...extra });
   });
