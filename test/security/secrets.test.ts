@@ -92,6 +92,7 @@ const message = makeMessage({ number: 1 });
 const { messageId } = message;
 /** A network whose problem an older version stored, without a kind. */
 const OLD = 'ethereum-mainnet';
+const OLD_KEY = 'planted-key';
 const routers = ['0x0BF3dE8c5D3e8A2B34D2BEeB17ABfCeBaf363A59'];
 
 let store: Store & { readonly url: string };
@@ -233,7 +234,7 @@ describe('a server that indexes and delivers', () => {
       const old = networks.find(({ name }) => name === OLD);
       await store.index.reportProgress(old?.selector ?? '', null, {
         kind: 'of another version' as 'unknown',
-        text: `${planted.rpc}: eth_chainId: no connection to ${env.RPC_PLANTED}`,
+        text: `${planted.rpc}: eth_chainId: no connection to http://${planted.rpc}/${OLD_KEY}`,
       });
       // Until everything has failed, in the words of the neighbours: in the log, and in the database.
       const said = () => server.said().stderr;
@@ -264,7 +265,7 @@ describe('a server that indexes and delivers', () => {
         for (const headers of [{}, { Authorization: `Bearer ${key}` }, { 'X-API-Key': key }]) {
           const text = await answerTo(`${url}${at}`, headers as Record<string, string>);
           expectNoSecret(at, text);
-          const shown = at === '/metrics' ? [] : hosts.filter((trace) => text.includes(trace));
+          const shown = at === '/metrics' ? [] : [...hosts, OLD_KEY].filter((trace) => text.includes(trace));
           expect({ at, shown }).toEqual({ at, shown: [] });
         }
       }
