@@ -1,7 +1,6 @@
 import os from 'node:os';
 import { configDefaults, defineConfig } from 'vitest/config';
-import { ClosingLineReporter } from './test/closing-line.ts';
-import { SlowestTestsReporter } from './test/slowest-tests.ts';
+import { ClosingLineReporter, SlowestTestsReporter } from './test/reporters.ts';
 import { hasTestsOf, isTier, testFiles, tiers } from './test/tiers.ts';
 
 /**

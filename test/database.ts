@@ -10,8 +10,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
-import pg from 'pg';
-import { inject } from 'vitest';
+import type pg from 'pg';
+import { afterAll, beforeAll, inject } from 'vitest';
 import type { TestProject } from 'vitest/node';
 import { openEmbedded } from '../src/store/server/embedded.ts';
 import { openStore, type Store, type StoreOptions } from '../src/store/store.ts';
@@ -22,8 +22,8 @@ import {
   createClusterTemplate,
   dropClusterDatabases,
   TEST_DATABASES,
-  urlOfDatabase,
-} from './cluster.ts';
+} from './cluster/databases.ts';
+import { queryOnce, urlOfDatabase } from './postgres.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -127,13 +127,7 @@ function databaseUrl(host: string, database: string): string {
 
 async function administer(host: string, statement: string): Promise<void> {
   if (isCluster(host)) return administerCluster(host, statement);
-  const client = new pg.Client({ host, user: 'lanescan', database: 'postgres' });
-  await client.connect();
-  try {
-    await client.query(statement);
-  } finally {
-    await client.end();
-  }
+  await queryOnce(databaseUrl(host, 'postgres'), statement);
 }
 
 export interface TestDatabase {
@@ -166,6 +160,20 @@ export async function createTestDatabase({
     url: databaseUrl(host, name),
     socket: path.join(host, '.s.PGSQL.5432'),
     drop: () => administer(host, `drop database if exists ${name} with (force)`),
+  };
+}
+
+/** A migrated database for all tests of a file, or of a `describe`. */
+export function provideTestDatabase(): Pick<TestDatabase, 'url'> {
+  let database: TestDatabase;
+  beforeAll(async () => {
+    database = await createTestDatabase();
+  });
+  afterAll(() => database.drop());
+  return {
+    get url() {
+      return database.url;
+    },
   };
 }
 

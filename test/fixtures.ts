@@ -19,45 +19,40 @@ import type {
   VerifierPolicy,
 } from '../src/domain/facts.ts';
 import { statuses } from '../src/domain/lifecycle.ts';
-import type { Message, NetworkInfo, Verifier } from '../src/domain/message.ts';
+import type { Message, NetworkInfo, TokenAmount, Verifier } from '../src/domain/message.ts';
 import { findNetwork } from '../src/domain/networks/networks.ts';
 import { type ParsedMessage, parseMessage } from '../src/domain/records/message-parser.ts';
 
 /** Properties run on the same cases every time; `FC_SEED` chooses others. */
 fc.configureGlobal({ seed: Number(process.env.FC_SEED ?? 20_260_101) });
 
-export function networkInfo(name: string): NetworkInfo {
-  const network = findNetwork(name);
-  if (!network) throw new Error(`No network ${name}`);
-  return {
-    name: network.name,
-    chainSelector: network.selector,
-    chainId: network.chainId,
-    chainFamily: network.family,
-    displayName: network.displayName,
-  };
+export function networkInfo(text: string): NetworkInfo {
+  const network = findNetwork(text);
+  if (!network) throw new Error(`No network ${text}`);
+  const { name, selector, chainId, family, displayName } = network;
+  return { name, chainSelector: selector, chainId, chainFamily: family, displayName };
 }
 
 export const sepolia = networkInfo('ethereum-testnet-sepolia');
 export const fuji = networkInfo('avalanche-testnet-fuji');
 export const solanaDevnet = networkInfo('solana-devnet');
 
+type Words = readonly (string | number)[];
+
 /** 64 hexadecimal digits that look random and are always the same for the same words. */
-export function digits(...words: readonly (string | number)[]): string {
+export function digits(...words: Words): string {
   return createHash('sha256').update(words.join('|')).digest('hex');
 }
 
-export const hashOf = (...words: readonly (string | number)[]) => `0x${digits(...words)}`;
-export const evmAddress = (...words: readonly (string | number)[]) =>
-  `0x${digits('evm', ...words).slice(0, 40)}`;
-export const svmAddress = (...words: readonly (string | number)[]) =>
-  base58.encode(Buffer.from(digits('svm', ...words), 'hex'));
-export const svmSignature = (...words: readonly (string | number)[]) =>
+export const hashOf = (...words: Words) => `0x${digits(...words)}`;
+export const evmAddress = (...words: Words) => `0x${digits('evm', ...words).slice(0, 40)}`;
+export const svmAddress = (...words: Words) => base58.encode(Buffer.from(digits('svm', ...words), 'hex'));
+export const svmSignature = (...words: Words) =>
   base58.encode(Buffer.from(digits('a', ...words) + digits('b', ...words), 'hex'));
 
-const spelled = (network: NetworkInfo, ...words: readonly (string | number)[]) =>
+const spelled = (network: NetworkInfo, ...words: Words) =>
   network.chainFamily === 'SVM' ? svmAddress(...words) : evmAddress(...words);
-const transaction = (network: NetworkInfo, ...words: readonly (string | number)[]) =>
+const transaction = (network: NetworkInfo, ...words: Words) =>
   network.chainFamily === 'SVM' ? svmSignature(...words) : hashOf(...words);
 
 /** A canonical record. `number` tells one from another; everything else may be overridden. */
@@ -121,11 +116,7 @@ export function acceptedAs(message: unknown): unknown {
   return { ok: true, message, kept: [], ignored: [], derived: [], unknown: [] };
 }
 
-export function makeToken(
-  source: NetworkInfo,
-  dest: NetworkInfo,
-  symbol: string,
-): Message['tokenAmounts'][number] {
+export function makeToken(source: NetworkInfo, dest: NetworkInfo, symbol: string): TokenAmount {
   return {
     sourceTokenAddress: spelled(source, 'token', symbol),
     destTokenAddress: spelled(dest, 'dest token', symbol),
@@ -136,11 +127,7 @@ export function makeToken(
   };
 }
 
-export function seenOn(
-  network: NetworkInfo,
-  blockNumber: number,
-  overrides: Partial<Observation> = {},
-): Observation {
+export function seenOn(network: NetworkInfo, blockNumber: number, more: Partial<Observation> = {}) {
   return {
     network: network.chainSelector,
     blockNumber,
@@ -148,112 +135,93 @@ export function seenOn(
     transactionHash: transaction(network, 'tx', blockNumber),
     logIndex: 0,
     at: new Date(Date.UTC(2026, 0, 1) + blockNumber * 1000).toISOString(),
-    ...overrides,
+    ...more,
   };
 }
+/** What is read from a block, and not from a log in it. */
+const inNoLog = { transactionHash: null, logIndex: null };
 
-export function makeSent(message: Message, seen: Partial<Observation> = {}): Sent {
+export function makeSent(message: Message, more: Partial<Observation> = {}): Sent {
   const { status, receiptTransactionHash, receiptTimestamp, deliveryTime, readyForManualExecution, ...sent } =
     message;
-  return {
-    kind: 'Sent',
-    message: sent,
-    seen: seenOn(message.sourceNetworkInfo, message.sendBlockNumber, {
-      transactionHash: message.sendTransactionHash,
-      at: message.sendTimestamp,
-      ...seen,
-    }),
-  };
+  const { sendTransactionHash: transactionHash, sendTimestamp: at } = message;
+  const seen = seenOn(message.sourceNetworkInfo, message.sendBlockNumber, { transactionHash, at, ...more });
+  return { kind: 'Sent', message: sent, seen };
 }
 
-export function makeExecuted(message: Message, success: boolean, blockNumber = 5000): Executed {
-  return {
-    kind: 'Executed',
-    messageId: message.messageId,
-    success,
-    seen: seenOn(message.destNetworkInfo, blockNumber),
-  };
+export function makeExecuted(
+  { messageId, destNetworkInfo }: Message,
+  success: boolean,
+  block = 5000,
+): Executed {
+  return { kind: 'Executed', messageId, success, seen: seenOn(destNetworkInfo, block) };
 }
 
 /** What the execution in that block left behind. */
 export function makeExecutionDetails(
-  message: Message,
+  { messageId, destNetworkInfo }: Message,
   returnData: string,
-  blockNumber = 5000,
+  block = 5000,
   gasUsed: string | null = null,
 ): ExecutionDetails {
-  return {
-    kind: 'ExecutionDetails',
-    messageId: message.messageId,
-    returnData,
-    gasUsed,
-    caller: evmAddress('caller'),
-    seen: seenOn(message.destNetworkInfo, blockNumber),
-  };
+  const details = { messageId, returnData, gasUsed, caller: evmAddress('caller') };
+  return { kind: 'ExecutionDetails', ...details, seen: seenOn(destNetworkInfo, block) };
 }
 
 export function makeRange(
   kind: RangeFact['kind'],
-  message: Message,
+  { sourceNetworkInfo, destNetworkInfo, onramp }: Message,
   from: number,
   to: number,
-  blockNumber = 4000,
+  block = 4000,
 ): RangeFact {
+  const [sourceChainSelector, destChainSelector] = [
+    sourceNetworkInfo.chainSelector,
+    destNetworkInfo.chainSelector,
+  ];
   return {
     kind,
-    lane: {
-      sourceChainSelector: message.sourceNetworkInfo.chainSelector,
-      destChainSelector: message.destNetworkInfo.chainSelector,
-      onramp: message.onramp,
-    },
+    lane: { sourceChainSelector, destChainSelector, onramp },
     fromSequenceNumber: String(from),
     toSequenceNumber: String(to),
     merkleRoot: hashOf('root', from, to),
-    seen: seenOn(message.destNetworkInfo, blockNumber),
+    seen: seenOn(destNetworkInfo, block),
   };
 }
 
-export function makeFinalized(message: Message, blockNumber = 3000): SourceFinalized {
-  return {
-    kind: 'SourceFinalized',
-    messageId: message.messageId,
-    seen: seenOn(message.sourceNetworkInfo, blockNumber, { transactionHash: null, logIndex: null }),
-  };
+export function makeFinalized({ messageId, sourceNetworkInfo }: Message, block = 3000): SourceFinalized {
+  return { kind: 'SourceFinalized', messageId, seen: seenOn(sourceNetworkInfo, block, inNoLog) };
 }
 
-export function makeManualExecutionOpened(message: Message, blockNumber = 4500): ManualExecutionOpened {
-  return {
-    kind: 'ManualExecutionOpened',
-    messageId: message.messageId,
-    seen: seenOn(message.destNetworkInfo, blockNumber, { transactionHash: null, logIndex: null }),
-  };
+export function makeManualExecutionOpened(
+  { messageId, destNetworkInfo }: Message,
+  block = 4500,
+): ManualExecutionOpened {
+  return { kind: 'ManualExecutionOpened', messageId, seen: seenOn(destNetworkInfo, block, inNoLog) };
 }
 
-export function makeVerifierCompleted(message: Message, name: string, blockNumber = 3500): VerifierCompleted {
-  return {
-    kind: 'VerifierCompleted',
-    messageId: message.messageId,
-    verifier: verifierAddress(message.sourceNetworkInfo, name),
-    data: `0x${digits('verification', name).slice(0, 16)}`,
-    seen: seenOn(message.destNetworkInfo, blockNumber),
-  };
+export function makeVerifierCompleted(message: Message, name: string, block = 3500): VerifierCompleted {
+  const { messageId, sourceNetworkInfo, destNetworkInfo } = message;
+  const verifier = verifierAddress(sourceNetworkInfo, name);
+  const data = `0x${digits('verification', name).slice(0, 16)}`;
+  return { kind: 'VerifierCompleted', messageId, verifier, data, seen: seenOn(destNetworkInfo, block) };
 }
 
 /** What the destination asks for, by the names of verifiers. */
 export function makePolicy(
-  message: Message,
+  { messageId, destNetworkInfo }: Message,
   asked: { required?: readonly string[]; optional?: readonly string[]; threshold?: number },
-  blockNumber = 3200,
+  block = 3200,
 ): VerifierPolicy {
   const addresses = (names: readonly string[] = []) =>
-    names.map((name) => verifierAddress(message.destNetworkInfo, name));
+    names.map((name) => verifierAddress(destNetworkInfo, name));
   return {
     kind: 'VerifierPolicy',
-    messageId: message.messageId,
+    messageId,
     required: addresses(asked.required),
     optional: addresses(asked.optional),
     optionalThreshold: asked.threshold ?? 0,
-    seen: seenOn(message.destNetworkInfo, blockNumber, { transactionHash: null, logIndex: null }),
+    seen: seenOn(destNetworkInfo, block, inNoLog),
   };
 }
 
@@ -272,14 +240,13 @@ export function makeVerifier(
   name: string,
   { isRequired = true, completedAt = null }: { isRequired?: boolean; completedAt?: string | null } = {},
 ): Verifier {
-  return {
-    sourceAddress: spelled(sepolia, 'verifier', name),
-    destAddress: spelled(fuji, 'verifier', name),
-    metadata: { name },
-    isRequired,
-    status: completedAt === null ? 'PENDING' : 'COMPLETED',
-    verification: completedAt === null ? null : { data: '0xabcd', timestamp: completedAt },
-  };
+  const [sourceAddress, destAddress] = [sepolia, fuji].map((at) => spelled(at, 'verifier', name)) as [
+    string,
+    string,
+  ];
+  const about = { sourceAddress, destAddress, metadata: { name }, isRequired };
+  if (completedAt === null) return { ...about, status: 'PENDING', verification: null };
+  return { ...about, status: 'COMPLETED', verification: { data: '0xabcd', timestamp: completedAt } };
 }
 
 /** The same on every EVM chain, as resolvers often are. */
@@ -295,17 +262,9 @@ const verifierNames = ['Alice', 'Bob', 'Carol'] as const;
  * version has them.
  */
 export function makeSubject(version: string | null, number = 1): Message {
-  return makeMessage({
-    number,
-    version,
-    verifiers:
-      version !== null && version >= '1.7'
-        ? {
-            items: [makeVerifier('Alice'), makeVerifier('Bob'), makeVerifier('Carol', { isRequired: false })],
-            optionalThreshold: 1,
-          }
-        : null,
-  });
+  const items = [makeVerifier('Alice'), makeVerifier('Bob'), makeVerifier('Carol', { isRequired: false })];
+  const hasVerifiers = version !== null && version >= '1.7';
+  return makeMessage({ number, version, verifiers: hasVerifiers ? { items, optionalThreshold: 1 } : null });
 }
 
 /** A message as a source chain tells of it, which knows its verifiers by their addresses there and nothing else of them. */

@@ -266,9 +266,6 @@ function sendError(response: ServerResponse, error: unknown, id: unknown, { rate
 function errorOf(error: unknown): NonNullable<JsonRpcAnswer['error']> {
   if (!(error instanceof RpcError)) throw error;
   const { code, message } = error.reply;
-  return {
-    ...(code !== undefined && { code }),
-    message,
-    ...(error.data !== undefined && { data: error.data }),
-  };
+  const { data } = error;
+  return { ...(code !== undefined && { code }), message, ...(data !== undefined && { data }) };
 }

@@ -6,7 +6,8 @@ import { readFileSync } from 'node:fs';
 import type pg from 'pg';
 import { distributeDatabase } from '../../src/store/cluster/distribution.ts';
 import { openStore } from '../../src/store/store.ts';
-import { administerCluster, createClusterDatabase, urlOfDatabase } from '../../test/cluster.ts';
+import { administerCluster, createClusterDatabase } from '../../test/cluster/databases.ts';
+import { urlOfDatabase } from '../../test/postgres.ts';
 import { type Cluster, openDatabase, readMark, withClient } from '../data/database.ts';
 import { WORLD_VERSION } from '../data/world.ts';
 

@@ -6,24 +6,12 @@ import { createDestinations, sourcesToIndex } from '../../src/cli/config/destina
 import { networksSetting } from '../../src/ingest/families.ts';
 import { fuji, svmAddress } from '../fixtures.ts';
 
-const sources = readSetting(
-  networksSetting,
-  [
-    {
-      network: fuji.name,
-      rpc: ['http://127.0.0.1:1'],
-      routers: [`0x${'11'.repeat(20)}`],
-      requestsPerSecond: 30,
-    },
-    {
-      network: 'solana-devnet',
-      rpc: ['http://127.0.0.1:1'],
-      routers: [svmAddress('router')],
-      requestsPerSecond: 30,
-    },
-  ],
-  ['networks'],
-);
+const places = { rpc: ['http://127.0.0.1:1'], requestsPerSecond: 30 };
+const networks = [
+  { network: fuji.name, routers: [`0x${'11'.repeat(20)}`], ...places },
+  { network: 'solana-devnet', routers: [svmAddress('router')], ...places },
+];
+const sources = readSetting(networksSetting, networks, ['networks']);
 
 test('what diagnoses take of a rate is left by the indexer', async () => {
   const stopping = new AbortController();

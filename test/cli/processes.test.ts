@@ -1,35 +1,25 @@
 // @module-tag slow: starts many servers of several processes each
 /** `lanescan serve --processes`: several processes on one port, which clients take for one. */
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
 import { Agent, get, type IncomingMessage } from 'node:http';
 import { createServer } from 'node:net';
-import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { costlyAllowance } from '../../src/api/server/rate-limit.ts';
-import { createTestDatabase, type TestDatabase } from '../database.ts';
-import { buildProgram, freshFolder, type Running, runProgram, start } from './program.ts';
+import { provideTestDatabase } from '../database.ts';
+import { buildProgram, configFile, type Running, runProgram, start } from './program.ts';
 
 const PROCESSES = 3;
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  await buildProgram();
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
+const database = provideTestDatabase();
+beforeAll(buildProgram);
 
 async function serve(config = ''): Promise<{ server: Running; url: string }> {
-  const cwd = freshFolder();
-  writeFileSync(path.join(cwd, 'lanescan.yaml'), config);
-  const args = ['serve', '--port', '0', '--processes', String(PROCESSES)];
-  const server = start(args, { cwd, env: { DATABASE_URL: database.url } });
+  const args = ['serve', '--port', '0', '--processes', String(PROCESSES), '--config', configFile(config)];
+  const server = start(args, { env: { DATABASE_URL: database.url } });
   onTestFinished(() => void server.child.kill('SIGKILL'));
-  const [, url = ''] = await server.untilSaid(/listens on (http:\/\/127\.0\.0\.1:\d+)/);
-  return { server, url };
+  return { server, url: await server.untilListening() };
 }
 
 /** On a connection of its own, so that the next process gets it. */
@@ -44,14 +34,8 @@ function ask(url: string): Promise<{ status: number; text: string }> {
 }
 
 function childrenOf({ child }: Running): readonly number[] {
-  try {
-    return execFileSync('pgrep', ['-P', String(child.pid)], { encoding: 'utf8' })
-      .trim()
-      .split('\n')
-      .map(Number);
-  } catch {
-    return [];
-  }
+  const { stdout } = spawnSync('pgrep', ['-P', String(child.pid)], { encoding: 'utf8' });
+  return stdout.split('\n').filter(Boolean).map(Number);
 }
 
 const isAlive = (pid: number) => {
@@ -63,6 +47,17 @@ const isAlive = (pid: number) => {
   }
 };
 
+async function searchWell(url: string, times: number): Promise<void> {
+  for (let i = 0; i < times; i++) expect((await ask(`${url}/v2/messages`)).status).toBe(200);
+}
+const stop = async ({ child, outcome }: Running) => {
+  child.kill('SIGTERM');
+  const { code, stderr } = await outcome;
+  expect(code, stderr).toBe(0);
+  return stderr;
+};
+const readyIn = (server: Running) => () => server.said().stderr.split('is ready').length - 1;
+
 async function answered(url: string): Promise<number> {
   const { text } = await ask(`${url}/metrics`);
   const line = /^lanescan_http_request_duration_seconds_count\{route="\/v2\/messages".*\} (\d+)$/m.exec(text);
@@ -73,7 +68,7 @@ test('all of them answer, the metrics of one are those of all, and all stop in g
   const { server, url } = await serve();
   const children = childrenOf(server);
   expect(children).toHaveLength(PROCESSES);
-  for (let i = 0; i < 4 * PROCESSES; i++) expect((await ask(`${url}/v2/messages`)).status).toBe(200);
+  await searchWell(url, 4 * PROCESSES);
   // A request is counted when its connection has taken the answer.
   await expect.poll(() => answered(url)).toBe(4 * PROCESSES);
   const { text } = await ask(`${url}/metrics`);
@@ -85,9 +80,7 @@ test('all of them answer, the metrics of one are those of all, and all stop in g
   );
   expect(idle).toBeGreaterThanOrEqual(PROCESSES);
 
-  server.child.kill('SIGTERM');
-  const { code, stderr } = await server.outcome;
-  expect({ code }, stderr).toEqual({ code: 0 });
+  const stderr = await stop(server);
   expect(children.filter(isAlive)).toEqual([]);
   const listening = stderr.split('\n').filter((line) => line.includes('listens on'));
   expect(listening).toEqual([expect.stringContaining(`${PROCESSES} worker processes`)]);
@@ -99,27 +92,24 @@ test('one that is killed is replaced, and the others answer meanwhile', async ()
   const [victim = 0] = before;
   process.kill(victim, 'SIGKILL');
   await server.untilSaid(/was ended by SIGKILL; it is restarted/);
-  for (let i = 0; i < 2 * PROCESSES; i++) expect((await ask(`${url}/v2/messages`)).status).toBe(200);
+  await searchWell(url, 2 * PROCESSES);
   await expect.poll(() => childrenOf(server).length, { timeout: 120_000 }).toBe(PROCESSES);
   expect(childrenOf(server)).not.toContain(victim);
-  await expect
-    .poll(() => server.said().stderr.split('is ready').length - 1, { timeout: 120_000 })
-    .toBe(PROCESSES + 1);
-  for (let i = 0; i < 2 * PROCESSES; i++) expect((await ask(`${url}/v2/messages`)).status).toBe(200);
-  server.child.kill('SIGTERM');
-  expect((await server.outcome).code).toBe(0);
+  await expect.poll(readyIn(server), { timeout: 120_000 }).toBe(PROCESSES + 1);
+  await searchWell(url, 2 * PROCESSES);
+  await stop(server);
 });
 
 test('no counter goes back when one is killed or does not answer', async () => {
   const { server, url } = await serve();
   const asked = 4 * PROCESSES;
-  for (let i = 0; i < asked; i++) await ask(`${url}/v2/messages`);
+  await searchWell(url, asked);
   await expect.poll(() => answered(url)).toBe(asked);
   const [silent = 0, victim = 0] = childrenOf(server);
   process.kill(victim, 'SIGKILL');
   await server.untilSaid(/was ended by SIGKILL; it is restarted/);
   expect(await answered(url)).toBe(asked);
-  await expect.poll(() => server.said().stderr.split('is ready').length - 1).toBe(PROCESSES + 1);
+  await expect.poll(readyIn(server)).toBe(PROCESSES + 1);
   expect(await answered(url)).toBe(asked);
 
   process.kill(silent, 'SIGSTOP');
@@ -127,10 +117,9 @@ test('no counter goes back when one is killed or does not answer', async () => {
   // Connections that go to the stopped one have to wait.
   expect(await Promise.any(Array.from({ length: PROCESSES }, () => answered(url)))).toBe(asked);
   process.kill(silent, 'SIGCONT');
-  for (let i = 0; i < PROCESSES; i++) await ask(`${url}/v2/messages`);
+  await searchWell(url, PROCESSES);
   await expect.poll(() => answered(url)).toBe(asked + PROCESSES);
-  server.child.kill('SIGTERM');
-  await server.outcome;
+  await stop(server);
 });
 
 test('without the one that started them none goes on', async () => {
@@ -155,8 +144,7 @@ test('what a client takes from one it has taken from all', async () => {
   // What is taken within a moment on several counts late, and the moment is longer on a busy machine.
   expect(allowed).toBeGreaterThanOrEqual(burst);
   expect(allowed).toBeLessThan(1.5 * burst);
-  server.child.kill('SIGTERM');
-  await server.outcome;
+  await stop(server);
 });
 
 test('the rate limit of diagnoses holds across processes', async () => {
@@ -181,18 +169,13 @@ test('a port that is taken is told once', async () => {
   onTestFinished(() => void other.close());
   await once(other, 'listening');
   const { port } = other.address() as { port: number };
-  const { code, stdout, stderr } = await runProgram(
-    ['serve', '--port', String(port), '--processes', '2', '--log-level', 'error'],
-    { env: { DATABASE_URL: database.url } },
-  );
-  expect({ code, stdout, stderr }).toEqual({
-    code: 1,
-    stdout: '',
-    stderr: `lanescan: Port ${port} on 127.0.0.1 is taken by another program. Stop that program, or choose another port with --port.\n`,
-  });
+  const args = ['serve', '--port', String(port), '--processes', '2', '--log-level', 'error'];
+  const stderr = `lanescan: Port ${port} on 127.0.0.1 is taken by another program. Stop that program, or choose another port with --port.\n`;
+  const outcome = await runProgram(args, { env: { DATABASE_URL: database.url } });
+  expect(outcome).toEqual({ code: 1, stdout: '', stderr });
 });
 
-test.each(['0', '65', '1.5', 'many'])('--processes %s is refused', async (count) => {
+test.each(['0', '65', '1.5', 'many'])('--processes %s is rejected', async (count) => {
   const { code, stderr } = await runProgram(['serve', '--processes', count]);
   expect(code).toBe(2);
   expect(stderr).toContain(`--processes is "${count}". It takes a whole number from 1 to 64`);

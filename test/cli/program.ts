@@ -96,21 +96,34 @@ export async function lanescan(args: readonly string[], { env, input = '' }: Set
   return { code, ...said };
 }
 
+/** The command line with this database. */
+export function lanescanOn({ url }: { readonly url: string }, ...args: readonly string[]): Promise<Outcome> {
+  return lanescan(args, { env: { DATABASE_URL: url } });
+}
+
+/** A lanescan.yaml in a fresh folder; the answer is its path. */
+export function configFile(text: string): string {
+  const file = path.join(freshFolder(), 'lanescan.yaml');
+  writeFileSync(file, text);
+  return file;
+}
+
+/** `networks` of a lanescan.yaml: Sepolia, with these endpoints. */
+export const sepoliaYaml = (...rpc: readonly string[]) =>
+  `networks:
+  - network: ethereum-testnet-sepolia
+    rpc: ${JSON.stringify(rpc)}
+    routers: ["0x0BF3dE8c5D3e8A2B34D2BEeB17ABfCeBaf363A59"]
+`;
+
 /** The built program run to its end. */
 export function runProgram(args: readonly string[], setting: Setting = {}): Promise<Outcome> {
   return start(args, setting).outcome;
 }
 
-export interface Running {
-  readonly child: ChildProcess & { readonly pid: number; readonly stdin: Writable };
-  readonly outcome: Promise<Outcome>;
-  /** What it has written so far. */
-  said(): Omit<Outcome, 'code'>;
-  /** Resolves when standard error matches. */
-  untilSaid(pattern: RegExp): Promise<RegExpExecArray>;
-}
+export type Running = ReturnType<typeof start>;
 
-export function start(args: readonly string[], setting: Setting = {}): Running {
+export function start(args: readonly string[], setting: Setting = {}) {
   const child = spawn(process.execPath, [program, ...args], {
     cwd: setting.cwd ?? freshFolder(),
     env: environmentOf(setting),
@@ -124,33 +137,32 @@ export function start(args: readonly string[], setting: Setting = {}): Running {
   }
   child.stdin.on('error', () => undefined);
   if (setting.input !== null) child.stdin.end(setting.input);
+  const untilSaid = async (pattern: RegExp) => {
+    for (;;) {
+      const match = pattern.exec(said.stderr);
+      if (match) return match;
+      if (child.exitCode !== null || child.signalCode !== null) throw new Error(`It ended: ${said.stderr}`);
+      await delay(20);
+    }
+  };
   return {
-    child: child as Running['child'],
-    outcome: once(child, 'close').then(([code]) => ({ code, ...said })),
+    child: child as ChildProcess & { readonly pid: number; readonly stdin: Writable },
+    outcome: once(child, 'close').then(([code]): Outcome => ({ code, ...said })),
+    /** What it has written so far. */
     said: () => ({ ...said }),
-    async untilSaid(pattern) {
-      for (;;) {
-        const match = pattern.exec(said.stderr);
-        if (match) return match;
-        if (child.exitCode !== null || child.signalCode !== null) throw new Error(`It ended: ${said.stderr}`);
-        await delay(20);
-      }
-    },
+    /** Resolves when standard error matches. */
+    untilSaid,
+    /** Resolves with its URL when it listens. */
+    untilListening: async () => (await untilSaid(/listens on (http:\/\/127\.0\.0\.1:\d+)/))[1] ?? '',
   };
 }
 
 /** A shell command in which `lanescan` is the program. */
 export function shell(command: string, setting: Setting = {}): Outcome {
-  const { status, stdout, stderr } = spawnSync(
-    'bash',
-    ['-c', `lanescan() { ${program} "$@"; }\n${command}`],
-    {
-      cwd: setting.cwd ?? freshFolder(),
-      env: environmentOf(setting),
-      encoding: 'utf8',
-      maxBuffer: 1e9,
-    },
-  );
+  const place = { cwd: setting.cwd ?? freshFolder(), env: environmentOf(setting) };
+  const script = `lanescan() { ${program} "$@"; }\n${command}`;
+  const options = { ...place, encoding: 'utf8', maxBuffer: 1e9 } as const;
+  const { status, stdout, stderr } = spawnSync('bash', ['-c', script], options);
   return { code: status, stdout, stderr };
 }
 

@@ -1,14 +1,13 @@
 /** The reading commands with `--url`: the same output from a server as from its database. */
 
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
 import { type RunningServer, startServer, startSimulatedServer } from '../api/running-server.ts';
 import { evmAddress, makeMessage, solanaDevnet } from '../fixtures.ts';
-import { freshFolder, lanescan } from './program.ts';
+import { listenWith } from '../listening.ts';
+import { freshFolder, lanescan, lanescanOn } from './program.ts';
 
 const failed = makeMessage({ number: 2, status: 'FAILED', sendTimestamp: '2026-01-02T00:00:00.000Z' });
 const messages: readonly Message[] = [
@@ -24,24 +23,26 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-const local = (...args: readonly string[]) => lanescan(args, { env: { DATABASE_URL: server.store.url } });
+const local = (...args: readonly string[]) => lanescanOn(server.store, ...args);
 const remote = (...args: readonly string[]) => lanescan([...args, '--url', server.url]);
 
 test.each([
-  [['search', '--json']],
-  [['search', '--all', '--limit', '1', '--json']],
-  [['search', '--status', 'failed', '--json']],
-  [['search', '--source', 'sepolia', '--dest', 'solana-devnet', '--json']],
-  [['search', '--sent-after', '2026-01-01', '--json']],
-  [['search', failed.messageId]],
-  [['show', failed.messageId]],
-  [['show', failed.messageId, '--json']],
-  [['lanes']],
-  [['lanes', '--dest', 'fuji', '--window-days', '3', '--json']],
-  [['export']],
-  [['export', '--format', 'ndjson', '--status', 'FAILED,SUCCESS']],
-  [['audit']],
-])('%j prints the same', async (args) => {
+  'search --json',
+  'search --all --limit 1 --json',
+  'search --status failed --json',
+  'search --source sepolia --dest solana-devnet --json',
+  'search --sent-after 2026-01-01 --json',
+  `search ${failed.messageId}`,
+  `show ${failed.messageId}`,
+  `show ${failed.messageId} --json`,
+  'lanes',
+  'lanes --dest fuji --window-days 3 --json',
+  'export',
+  'export --format ndjson --status FAILED,SUCCESS',
+  'audit',
+])('%s prints the same', async (command) => {
+  const args = command.split(' ');
+
   const [there, here] = [await remote(...args), await local(...args)];
   // The command for a manual execution names the server that provides the proof.
   const anyServer = (text: string) => text.replaceAll(/--api \S+/g, '--api …');
@@ -89,7 +90,7 @@ test('audit says what it cannot check from there', async () => {
   expect(code).toBe(1);
 });
 
-describe('refusals', () => {
+describe('an error that the server tells', () => {
   test('an unknown message, and a shortened id', async () => {
     const unknown = await remote('show', '0'.repeat(64));
     expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('not found') });
@@ -112,36 +113,17 @@ describe('refusals', () => {
   });
 });
 
-/** Another kind of server, which answers as it is told. */
-async function otherServer(
-  answer: (
-    seen: number,
-    headers: NodeJS.Dict<string | string[]>,
-  ) => {
-    readonly status: number;
-    readonly headers?: Readonly<Record<string, string>>;
-    readonly body?: string;
-  },
-): Promise<string> {
-  let seen = 0;
-  const other = createServer((request, response) => {
-    const { status, headers, body } = answer(++seen, request.headers);
-    response.writeHead(status, headers).end(body);
-  });
-  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void other.close());
-  return `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
-}
-
 test('the key comes from the environment, and no redirect takes it elsewhere', async () => {
   const keys: unknown[] = [];
-  const target = await otherServer((_, headers) => {
-    keys.push(headers['x-api-key']);
-    return { status: 200, body: '{"data":[]}' };
+  const { origin: target } = await listenWith((request, response) => {
+    keys.push(request.headers['x-api-key']);
+    response.end('{"data":[]}');
   });
-  const redirecting = await otherServer(() => ({ status: 302, headers: { Location: `${target}/x` } }));
+  const redirecting = await listenWith((_request, response) =>
+    response.writeHead(302, { Location: `${target}/x` }).end(),
+  );
   const env = { LANESCAN_API_KEY: 'the-key' };
-  const moved = await lanescan(['search', '--url', redirecting], { env });
+  const moved = await lanescan(['search', '--url', redirecting.origin], { env });
   expect(moved).toMatchObject({ code: 1, stderr: expect.stringContaining(`redirects to ${target}/x`) });
   expect(keys).toEqual([]);
   expect((await lanescan(['search', '--url', `${target}/v2/`], { env })).code).toBe(0);
@@ -150,8 +132,8 @@ test('the key comes from the environment, and no redirect takes it elsewhere', a
 });
 
 test('what is not a Lanescan server is named as such', async () => {
-  const page = await otherServer(() => ({ status: 404, body: '<h1>Not here</h1>' }));
-  const { code, stderr } = await lanescan(['search', '--url', page]);
+  const page = await listenWith((_request, response) => response.writeHead(404).end('<h1>Not here</h1>'));
+  const { code, stderr } = await lanescan(['search', '--url', page.origin]);
   expect(stderr).toContain('answers, but not as a Lanescan server does');
   expect(code).toBe(1);
 });

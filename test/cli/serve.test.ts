@@ -1,25 +1,25 @@
-/** `lanescan serve` as a process: its log, its end, and a port that is taken. */
+/** `lanescan serve` as a process: its log, its access log, its end, and a port that is taken. */
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../database.ts';
-import { buildProgram, hasTerminal, runProgram, shell, start, withoutColours } from './program.ts';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { provideTestDatabase } from '../database.ts';
+import { connectTo } from '../postgres.ts';
+import { buildProgram, hasTerminal, lanescan, runProgram, shell, start, withoutColours } from './program.ts';
 
-let database: TestDatabase;
+const database = provideTestDatabase();
+beforeAll(buildProgram);
 
-beforeAll(async () => {
-  await buildProgram();
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
-
+const logLinesOf = (stderr: string) =>
+  stderr
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
 const serve = () => start(['serve', '--port', '0'], { env: { DATABASE_URL: database.url } });
 
 test('logs JSON lines, one a request with its id, and stops at SIGTERM', async () => {
   const server = serve();
-  const [, url = ''] = await server.untilSaid(/listens on (http:\/\/127\.0\.0\.1:\d+)/);
+  const url = await server.untilListening();
   const answers = await Promise.all(
     ['/v2/messages', '/nowhere', '/healthz'].map((path) => fetch(`${url}${path}`)),
   );
@@ -27,10 +27,7 @@ test('logs JSON lines, one a request with its id, and stops at SIGTERM', async (
   server.child.kill('SIGTERM');
   const { code, stdout, stderr } = await server.outcome;
   expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
-  const lines = stderr
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line));
+  const lines = logLinesOf(stderr);
   for (const line of lines) expect(line.time).toMatch(/^\d{4}-\d\d-\d\dT/);
   const requests = lines.filter(({ msg }) => msg === 'request');
   expect(requests).toHaveLength(3);
@@ -49,9 +46,8 @@ test('logs JSON lines, one a request with its id, and stops at SIGTERM', async (
 
 test('a request that is in flight at SIGTERM is answered before the end', async () => {
   const server = serve();
-  const [, url = ''] = await server.untilSaid(/listens on (http:\/\/127\.0\.0\.1:\d+)/);
-  const blocker = new pg.Client({ connectionString: database.url });
-  await blocker.connect();
+  const url = await server.untilListening();
+  const blocker = await connectTo(database.url);
   await blocker.query('begin; lock table message in access exclusive mode');
   const inFlight = fetch(`${url}/v2/messages`);
   for (;;) {
@@ -92,4 +88,42 @@ test.runIf(hasTerminal)('on a terminal the log is for people', { tags: 'slow' },
     { env: { DATABASE_URL: database.url } },
   );
   expect(withoutColours(stdout)).toMatch(/\[\d\d:\d\d:\d\d\] INFO: Lanescan \S+ listens on http/);
+});
+
+/** The log of a server that answered one request, which it had to warn of. */
+async function logOf(env: Readonly<Record<string, string>>): Promise<readonly Record<string, unknown>[]> {
+  const server = start(['serve', '--port', '0'], { env: { DATABASE_URL: database.url, ...env } });
+  onTestFinished(() => void server.child.kill('SIGKILL'));
+  const url = await server.untilListening();
+  await (await fetch(`${url}/v2/messages`, { headers: { 'X-Forwarded-For': '192.0.2.1' } })).text();
+  server.child.kill('SIGTERM');
+  const { code, stderr } = await server.outcome;
+  expect(code).toBe(0);
+  return logLinesOf(stderr);
+}
+
+const component = 'http';
+const request = expect.objectContaining({ component, msg: 'request', url: '/v2/messages', status: 200 });
+const ignored = expect.stringContaining('X-Forwarded-For is ignored');
+const warning = expect.objectContaining({ component, level: 40, msg: ignored });
+
+test('every request has a line in the access log, unless somebody says otherwise', async () => {
+  const lines = await logOf({});
+  expect(lines).toContainEqual(request);
+  expect(lines).toContainEqual(warning);
+});
+
+test('without the access log, warnings and what happens to the server are logged all the same', {
+  tags: 'slow',
+}, async () => {
+  const lines = await logOf({ LANESCAN_ACCESS_LOG: 'false' });
+  expect(lines).not.toContainEqual(request);
+  expect(lines).toContainEqual(warning);
+  expect(lines).toContainEqual(expect.objectContaining({ msg: expect.stringContaining('listens on') }));
+});
+
+test('the access log is true or false', async () => {
+  const { code, stderr } = await lanescan(['search'], { env: { LANESCAN_ACCESS_LOG: 'perhaps' } });
+  expect(code).toBe(1);
+  expect(stderr).toContain('LANESCAN_ACCESS_LOG is "perhaps". It takes true or false');
 });

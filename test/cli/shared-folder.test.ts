@@ -24,7 +24,7 @@ test('import, search and show work while serve runs, and the last to leave stops
   const on = (...args: string[]) => [...args, '--data', data];
 
   const server = start(on('serve', '--port', '0'), { cwd });
-  const [, url = ''] = await server.untilSaid(/listens on (http:\/\/127\.0\.0\.1:\d+)/);
+  const url = await server.untilListening();
   expect(databaseProcesses(data)).toHaveLength(1);
 
   const imported = await runProgram(on('import', 'records.ndjson'), { cwd });
@@ -41,7 +41,7 @@ test('import, search and show work while serve runs, and the last to leave stops
 
   // A second server keeps the database that the first one, now killed, had started.
   const second = start(on('serve', '--port', '0'), { cwd });
-  const [, secondUrl = ''] = await second.untilSaid(/listens on (http:\/\/127\.0\.0\.1:\d+)/);
+  const secondUrl = await second.untilListening();
   server.child.kill('SIGKILL');
   await server.outcome;
   expect((await fetch(`${secondUrl}/v2/messages`)).status).toBe(200);

@@ -1,11 +1,18 @@
 // @module-tag slow: starts and stops an embedded PostgreSQL for each signal
 /** What stops the program, and that the embedded PostgreSQL stops with it. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { buildProgram, freshFolder, hasTerminal, type Running, start } from './program.ts';
+import {
+  buildProgram,
+  configFile,
+  freshFolder,
+  hasTerminal,
+  type Running,
+  sepoliaYaml,
+  start,
+} from './program.ts';
 
 const program = path.resolve(import.meta.dirname, '../../bin/lanescan');
 /** A server without members stops by itself after half a minute; a loaded machine takes longer. */
@@ -56,15 +63,9 @@ test.for(cases)(
   '$verb stops at SIGHUP as at SIGTERM, and PostgreSQL with it',
   async ({ verb, args, atWork, code }) => {
     const data = freshData();
-    const cwd = path.dirname(data);
-    const config = path.join(cwd, 'index.yaml');
-    writeFileSync(
-      config,
-      'networks:\n  - network: ethereum-testnet-sepolia\n    rpc: ["http://127.0.0.1:1"]\n    routers: ["0x0BF3dE8c5D3e8A2B34D2BEeB17ABfCeBaf363A59"]\n',
-    );
-    const settings = verb === 'index' ? ['--config', config] : [];
+    const settings = verb === 'index' ? ['--config', configFile(sepoliaYaml('http://127.0.0.1:1'))] : [];
     for (const signal of ['SIGHUP', 'SIGTERM'] as const) {
-      const running = start([verb, ...args, ...settings, '--data', data], { cwd, input: null });
+      const running = start([verb, ...args, ...settings, '--data', data], { input: null });
       await running.untilSaid(atWork);
       await expect.poll(() => processesOf(data).databases.length, { timeout: 120_000 }).toBe(1);
       running.child.kill(signal);
@@ -76,15 +77,12 @@ test.for(cases)(
 );
 
 test('a signal that arrives several times in one moment still stops in good order', async () => {
-  for (const signals of [
-    ['SIGHUP', 'SIGHUP', 'SIGHUP'],
-    ['SIGINT', 'SIGINT'],
-  ] as const) {
+  for (const [signal, times] of Object.entries({ SIGHUP: 3, SIGINT: 2 })) {
     const data = freshData();
     const server = start(['serve', '--port', '0', '--data', data]);
     await server.untilSaid(/listens on/);
-    for (const signal of signals) {
-      server.child.kill(signal);
+    for (let n = 0; n < times; n++) {
+      server.child.kill(signal as NodeJS.Signals);
       // Two that are pending at once are one to the kernel.
       await delay(20);
     }

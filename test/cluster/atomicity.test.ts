@@ -9,6 +9,7 @@ import { isDatabaseUnavailable, type Store } from '../../src/store/store.ts';
 import type { ApplyReport } from '../../src/store/write/apply.ts';
 import { openTestStore } from '../database.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
+import { queryOnce } from '../postgres.ts';
 import {
   type ClusterNode,
   crashNode,
@@ -16,7 +17,6 @@ import {
   holdAfterPrepare,
   holdBeforePrepare,
   holdCopy,
-  queryOnce,
   readWorkers,
   stopPreparedBackends,
   urlOnNode,
@@ -38,11 +38,28 @@ describe.skipIf(process.env.CITUS_URL === undefined)('a store on a cluster', { t
     workers = await readWorkers(store.url);
     expect(workers.length).toBeGreaterThan(1);
   });
-  afterEach(async () => {
+  afterEach(release);
+  afterAll(() => store.close());
+
+  async function release(): Promise<void> {
     await held?.release();
     held = undefined;
-  });
-  afterAll(() => store.close());
+  }
+  const workerUrl = (index: number) => urlOnNode(store.url, workers[index] as ClusterNode);
+
+  /** Writes a batch, and does something while it is held at that step. */
+  async function writeWhileHeld<Held extends HeldCommit>(
+    hold: () => Promise<Held>,
+    work: (commit: Held) => Promise<unknown>,
+  ): Promise<ApplyReport> {
+    const commit = await hold();
+    held = commit;
+    const writing = writeBatch();
+    await commit.reached();
+    await work(commit);
+    await release();
+    return writing;
+  }
 
   /** Writes the next batch, again and again until it is acknowledged, as an indexer does. */
   function writeBatch(): Promise<ApplyReport> {
@@ -64,21 +81,11 @@ describe.skipIf(process.env.CITUS_URL === undefined)('a store on a cluster', { t
     }
   }
 
-  interface Positions {
-    readonly position: number;
-    /** Changes up to the published position. */
-    readonly published: number;
-    /** All changes that a statement sees. */
-    readonly visible: number;
-  }
-
-  async function positions(): Promise<Positions> {
-    const [published] = await queryOnce<{ position: number }>(
-      store.url,
-      'select position::float8 as position from store',
-    );
-    const position = published?.position ?? 0;
-    const [changes] = await queryOnce<Omit<Positions, 'position'>>(
+  /** The published position, with the changes up to it, and all changes that a statement sees. */
+  async function positions() {
+    const [row] = await queryOnce(store.url, 'select position::float8 as position from store');
+    const position = Number(row?.position ?? 0);
+    const [changes] = await queryOnce<{ published: number; visible: number }>(
       store.url,
       `select count(distinct position) filter (where position <= $1)::float8 as published, count(*)::float8 as visible
        from history`,
@@ -127,47 +134,23 @@ describe.skipIf(process.env.CITUS_URL === undefined)('a store on a cluster', { t
   });
 
   it('is written again where a worker ends the session that it copies rows to', async () => {
-    const copy = await holdCopy(store.url, workers[0] as ClusterNode);
-    held = copy;
-    const writing = writeBatch();
-    await copy.reached();
-    await copy.endSession();
-    await held.release();
-    held = undefined;
-    expect(await writing).toMatchObject({ created: BATCH });
+    const copy = () => holdCopy(store.url, workers[0] as ClusterNode);
+    expect(await writeWhileHeld(copy, ({ endSession }) => endSession())).toMatchObject({ created: BATCH });
     await expectWhole();
   });
 
-  it.each([0, 1])('loses nothing when worker %i crashes before it has prepared a commit', async (index) => {
-    held = await holdBeforePrepare(store.url);
-    const writing = writeBatch();
-    await held.reached();
-    await crashNode(urlOnNode(store.url, workers[index] as ClusterNode));
-    await held.release();
-    held = undefined;
-    await writing;
-    await expectWhole();
-  });
-
-  it.each([0, 1])('loses nothing when worker %i crashes after it has prepared a commit', async (index) => {
-    held = await holdAfterPrepare(store.url);
-    const writing = writeBatch();
-    await held.reached();
-    await crashNode(urlOnNode(store.url, workers[index] as ClusterNode));
-    await held.release();
-    held = undefined;
-    await writing;
-    await expectWhole();
-  });
-
-  it('loses and doubles nothing when the coordinator crashes after the workers have prepared', async () => {
-    held = await holdAfterPrepare(store.url);
-    const writing = writeBatch();
-    await held.reached();
-    await crashNode(store.url);
-    await held.release();
-    held = undefined;
-    await writing;
+  it.each([
+    ['worker 0 crashes before it has prepared a commit', holdBeforePrepare, 0],
+    ['worker 1 crashes before it has prepared a commit', holdBeforePrepare, 1],
+    ['worker 0 crashes after it has prepared a commit', holdAfterPrepare, 0],
+    ['worker 1 crashes after it has prepared a commit', holdAfterPrepare, 1],
+    ['the coordinator crashes after the workers have prepared', holdAfterPrepare, null],
+  ] as const)('loses and doubles nothing when %s', async (_when, hold, worker) => {
+    const crashed = worker === null ? store.url : workerUrl(worker);
+    await writeWhileHeld(
+      () => hold(store.url),
+      () => crashNode(crashed),
+    );
     await expectWhole();
   });
 
@@ -179,10 +162,9 @@ describe.skipIf(process.env.CITUS_URL === undefined)('a store on a cluster', { t
     const before = written;
     const writing = writeBatch();
     await held.reached();
-    const resume = await stopPreparedBackends(urlOnNode(store.url, workers[0] as ClusterNode));
+    const resume = await stopPreparedBackends(workerUrl(0));
     try {
-      await held.release();
-      held = undefined;
+      await release();
       await expect.poll(async () => (await positions()).visible, PATIENCE).toBeGreaterThan(before);
       await work({ before, resume });
     } finally {
@@ -223,9 +205,8 @@ describe.skipIf(process.env.CITUS_URL === undefined)('a store on a cluster', { t
     written += BATCH;
     const second = write(messages - BATCH, 'SUCCESS');
     await someWriterWaits();
-    await crashNode(urlOnNode(store.url, workers[0] as ClusterNode));
-    await held.release();
-    held = undefined;
+    await crashNode(workerUrl(0));
+    await release();
     expect(await first).toMatchObject({ created: BATCH });
     expect(await second).toMatchObject({ created: 0, updated: BATCH });
     await expectWhole();

@@ -11,21 +11,14 @@ const BATCH_MESSAGES = 10;
 /** The sender of every third message: webhooks are about these. */
 export const followedSender = evmAddress('followed', 1);
 
-export function recordsOfBatch(batch: number): readonly Message[] {
-  const isNew = batch % 2 === 0;
-  return numbersOf(Math.floor(batch / 2)).map((number) =>
-    makeRecord(number, isNew ? 'SENT' : number % 7 === 0 ? 'FAILED' : 'SUCCESS'),
-  );
-}
-
 export function linesOfBatch(batch: number): string {
-  return recordsOfBatch(batch)
-    .map((record) => `${JSON.stringify(record)}\n`)
-    .join('');
-}
-
-function numbersOf(pair: number): readonly number[] {
-  return Array.from({ length: BATCH_MESSAGES }, (_, index) => pair * BATCH_MESSAGES + index + 1);
+  const isNew = batch % 2 === 0;
+  const lines = Array.from({ length: BATCH_MESSAGES }, (_, index) => {
+    const number = Math.floor(batch / 2) * BATCH_MESSAGES + index + 1;
+    const record = makeRecord(number, isNew ? 'SENT' : number % 7 === 0 ? 'FAILED' : 'SUCCESS');
+    return `${JSON.stringify(record)}\n`;
+  });
+  return lines.join('');
 }
 
 function makeRecord(number: number, status: Message['status']): Message {

@@ -3,17 +3,17 @@
  * A search that runs while the coordinator is killed with -9: the sessions of the coordinator outlive it for a moment, and Citus
  * ends them with an error of its own. Needs CITUS_URL, CITUS_KILL_NODE and CITUS_START_NODE (nodes.ts).
  */
-import pg from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { expectError, startServer } from '../api/running-server.ts';
 import { makeMessage } from '../fixtures.ts';
-import { queryOnce, untilAnswering, urlOnNode } from './faults.ts';
+import { connectTo, queryOnce } from '../postgres.ts';
+import { untilAnswering, urlOnNode } from './faults.ts';
 import { canKillNodes, killNode, startNode } from './nodes.ts';
 
 const PATIENCE = { timeout: 120_000, interval: 50 };
 
 describe.skipIf(!canKillNodes)('while the coordinator is away', { timeout: 300_000 }, () => {
-  it('refuses a search that was running, and goes on when it is back', async () => {
+  it('rejects a search that was running, and goes on when it is back', async () => {
     const server = await startServer([makeMessage({ number: 1 })]);
     const { url } = server.store;
     const [shard] = await queryOnce<{ name: string; host: string; port: number }>(
@@ -23,11 +23,7 @@ describe.skipIf(!canKillNodes)('while the coordinator is away', { timeout: 300_0
     );
     if (!shard) throw new Error('The table of messages has no shard');
     const workerUrl = urlOnNode(url, shard);
-    const lock = new pg.Client({
-      connectionString: workerUrl,
-      options: '-c citus.enable_manual_changes_to_shards=on',
-    });
-    await lock.connect();
+    const lock = await connectTo(workerUrl, { options: '-c citus.enable_manual_changes_to_shards=on' });
     let isKilled = false;
     const restart = async () => {
       if (isKilled) await startNode(0);
@@ -42,10 +38,8 @@ describe.skipIf(!canKillNodes)('while the coordinator is away', { timeout: 300_0
 
     await lock.query(`begin; lock table ${shard.name} in access exclusive mode`);
     const answered = server.ask('/v2/messages?limit=7');
-    const waiting = () =>
-      queryOnce(workerUrl, 'select 1 from pg_locks where relation = $1::regclass and not granted', [
-        shard.name,
-      ]);
+    const locks = 'select 1 from pg_locks where relation = $1::regclass and not granted';
+    const waiting = () => queryOnce(workerUrl, locks, [shard.name]);
     await expect.poll(async () => (await waiting()).length, PATIENCE).toBe(1);
     isKilled = true;
     await killNode(0);

@@ -27,6 +27,7 @@ import {
   makeToken,
   sepolia,
 } from '../fixtures.ts';
+import { connectTo } from '../postgres.ts';
 
 /** A store, and the ways to run statements on its database. */
 interface Side {
@@ -60,8 +61,7 @@ const range = makeRange('Committed', sent, 499, 501);
 const executed = makeExecuted(sent, false);
 
 async function openSide(store: Store, url: string): Promise<Side> {
-  const client = new pg.Client({ connectionString: url, options: '-c timezone=UTC' });
-  await client.connect();
+  const client = await connectTo(url, { options: '-c timezone=UTC' });
   const pool = new pg.Pool({ connectionString: url });
   // The database may be dropped before the server has read that its connections end.
   pool.on('error', () => undefined);
@@ -199,16 +199,12 @@ it('every filter and every pair of filters finds the same', { timeout: 120_000 }
   let found = 0;
   for (const [index, one] of names.entries()) {
     for (const other of names.slice(index)) {
-      const parameters = [...new Set([one, other])].map((name): [string, string] => [
-        name,
-        values[name] ?? '',
-      ]);
-      const query = parseSearch([...parameters, ['limit', '4']]);
+      const pair = { [one]: values[one] ?? '', [other]: values[other] ?? '', limit: '4' };
+      const query = parseSearch(Object.entries(pair));
       const onOneNode = await rowsOf(single, searchSql(query));
       const lookups = await lookupsFor(query.filters);
-      expect(await rowsOf(cluster, distributedSearchSql(query, lookups)), `${one} and ${other}`).toEqual(
-        onOneNode,
-      );
+      const onCluster = await rowsOf(cluster, distributedSearchSql(query, lookups));
+      expect(onCluster, `${one} and ${other}`).toEqual(onOneNode);
       if (onOneNode.length > 0) found++;
     }
   }
@@ -216,12 +212,13 @@ it('every filter and every pair of filters finds the same', { timeout: 120_000 }
 });
 
 it('changes after a position are the same, also where bytes end a read', async () => {
-  for (const [limit, maxBytes] of [
-    [1_000, 1_000_000],
-    [7, 1_000_000],
-    [1_000, 5_000],
-    [1_000, 1],
-  ] as const) {
+  const bounds = {
+    all: [1_000, 1_000_000],
+    few: [7, 1_000_000],
+    short: [1_000, 5_000],
+    least: [1_000, 1],
+  } as const;
+  for (const [limit, maxBytes] of Object.values(bounds)) {
     const onOneNode = await readChangesAfter(single.read, '50', limit, maxBytes, 'single');
     expect(await readChangesAfter(cluster.read, '50', limit, maxBytes, 'distributed')).toEqual(onOneNode);
     expect(onOneNode.changes.length).toBeGreaterThan(0);
@@ -243,11 +240,8 @@ it('statements with two forms return the same rows', async () => {
   const { rows: lanes } = await single.client.query(
     'select distinct source_selector as source, dest_selector as dest from lane_total',
   );
-  const ofLanes = [
-    lanes.map(({ source }) => source),
-    lanes.map(({ dest }) => dest),
-    lanes.map(() => new Date(Date.UTC(2027, 0, 1))),
-  ];
+  const ends = [lanes.map(({ source }) => source), lanes.map(({ dest }) => dest)];
+  const ofLanes = [...ends, lanes.map(() => new Date(Date.UTC(2027, 0, 1)))];
   const sorted = (rows: readonly unknown[]) => rows.map((row) => JSON.stringify(row)).sort();
   const overdue = await single.read(onOneNode.overdue, ofLanes);
   expect(overdue.length).toBeGreaterThan(0);

@@ -1,17 +1,19 @@
 // @module-tag slow: distributes databases over a cluster
-/** `lanescan migrate --distribute` on a cluster: what it refuses, and what becomes of a store that has messages. Needs CITUS_URL. */
-import pg from 'pg';
-import { describe, expect, it, onTestFinished } from 'vitest';
+/** `lanescan migrate --distribute`: what it rejects, and, with CITUS_URL, what becomes of a store that has messages. */
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { clusterFindings } from '../../src/cli/doctor/cluster-findings.ts';
 import { type DistributionOptions, distributeDatabase } from '../../src/store/cluster/distribution.ts';
 import { distributedTables } from '../../src/store/cluster/layout.ts';
 import { runMigration } from '../../src/store/cluster/migration-statements.ts';
 import { withoutWriters } from '../../src/store/schema/migration-lock.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
+import { startSystemServer, systemPostgres } from '../chaos/system-postgres.ts';
+import { buildProgram, freshFolder, lanescan } from '../cli/program.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
 import { operatorErrorOf } from '../operator-error.ts';
-import { queryOnce, readWorkers, urlOnNode } from './faults.ts';
+import { connectTo, queryOnce } from '../postgres.ts';
+import { readWorkers, urlOnNode } from './faults.ts';
 
 const isOnCluster = process.env.CITUS_URL !== undefined;
 const PATIENCE = { timeout: 120_000, interval: 50 };
@@ -33,15 +35,12 @@ async function filledDatabase(): Promise<TestDatabase> {
 }
 
 describe.skipIf(!isOnCluster)('distribution over a cluster', { timeout: 300_000 }, () => {
-  const distributed = async (url: string) =>
-    (
-      await queryOnce<{ name: string }>(
-        url,
-        `select logicalrelid::text as name from pg_dist_partition where partmethod = 'h'`,
-      )
-    )
-      .map(({ name }) => name)
-      .sort();
+  const distributed = async (url: string) => {
+    const hashed = `select logicalrelid::text as name from pg_dist_partition where partmethod = 'h'`;
+    return (await queryOnce<{ name: string }>(url, hashed)).map(({ name }) => name).sort();
+  };
+  const errorOf = (url: string, options?: DistributionOptions) =>
+    operatorErrorOf(() => distributeDatabase(url, options));
   const allTables = [...distributedTables].sort();
 
   /** Opens the store for the rest of the test. */
@@ -106,8 +105,7 @@ describe.skipIf(!isOnCluster)('distribution over a cluster', { timeout: 300_000 
   it('changes nothing when it is interrupted, and succeeds when it is repeated', async () => {
     const { url } = await filledDatabase();
     // The last table cannot be distributed while this is read; all others are distributed before, in the same transaction.
-    const reader = new pg.Client({ connectionString: url });
-    await reader.connect();
+    const reader = await connectTo(url);
     await reader.query(`begin; select count(*) from ${distributedTables.at(-1)}`);
     const stop = new AbortController();
     const logLines: string[] = [];
@@ -126,11 +124,11 @@ describe.skipIf(!isOnCluster)('distribution over a cluster', { timeout: 300_000 
     expect((await (await open(url)).search(newest)).records.length).toBe(MESSAGES);
   });
 
-  it('is refused while another process uses the database', async () => {
+  it('is rejected while another process uses the database', async () => {
     const { url } = await filledDatabase();
     const store = await openStore({ place: { url } });
-    const refusal = await operatorErrorOf(() => distributeDatabase(url));
-    expect(refusal.message).toMatch(
+    const error = await errorOf(url);
+    expect(error.message).toMatch(
       /^Other Lanescan processes use this database: \d+ connections? from 1 host\.$/,
     );
     expect(await distributed(url)).toEqual([]);
@@ -140,21 +138,21 @@ describe.skipIf(!isOnCluster)('distribution over a cluster', { timeout: 300_000 
       .toBe('distributed');
   });
 
-  it('with another number of shards is refused once the tables are distributed', async () => {
+  it('with another number of shards is rejected once the tables are distributed', async () => {
     const { url } = await filledDatabase();
     await distributeDatabase(url, { shards: 4 });
-    const refusal = await operatorErrorOf(() => distributeDatabase(url, { shards: 8 }));
-    expect(refusal.message).toBe(
+    const error = await errorOf(url, { shards: 8 });
+    expect(error.message).toBe(
       'The tables are distributed already, with 4 shards each; --shards 8 does not change that.',
     );
     expect(await distributeDatabase(url, { shards: 4 })).toMatchObject({ distributed: [], shards: 4 });
   });
 
-  it('is refused on a worker', async () => {
+  it('is rejected on a worker', async () => {
     const { url } = await filledDatabase();
     const [worker] = await readWorkers(url);
-    const refusal = await operatorErrorOf(() => distributeDatabase(urlOnNode(url, worker as never)));
-    expect(refusal.message).toBe('The database is on a worker of a Citus cluster.');
+    const error = await errorOf(urlOnNode(url, worker as never));
+    expect(error.message).toBe('The database is on a worker of a Citus cluster.');
   });
 
   it('is demanded where a later migration has replaced a distributed table by a local one', async () => {
@@ -166,8 +164,8 @@ describe.skipIf(!isOnCluster)('distribution over a cluster', { timeout: 300_000 
       `create table replaced as select * from index_chore; drop table index_chore;
        alter table replaced rename to index_chore; alter table index_chore add primary key (message_id, kind)`,
     );
-    const refusal = await operatorErrorOf(() => openStore({ place: { url } }));
-    expect(refusal.message).toBe('The store is distributed over a cluster, except for index_chore.');
+    const error = await operatorErrorOf(() => openStore({ place: { url } }));
+    expect(error.message).toBe('The store is distributed over a cluster, except for index_chore.');
     expect(await distributeDatabase(url)).toMatchObject({ distributed: ['index_chore'] });
     await open(url);
   });
@@ -175,8 +173,7 @@ describe.skipIf(!isOnCluster)('distribution over a cluster', { timeout: 300_000 
   it('leaves tables that later migrations can alter in place', async () => {
     const { url } = await filledDatabase();
     await distributeDatabase(url);
-    const client = new pg.Client({ connectionString: url });
-    await client.connect();
+    const client = await connectTo(url);
     onTestFinished(() => client.end());
     // Several statements in the transaction of a migration, over distributed and local tables.
     await client.query(`set lanescan.schema = '1000000'`);
@@ -197,7 +194,57 @@ describe.skipIf(!isOnCluster)('distribution over a cluster', { timeout: 300_000 
   it('leaves no use for replicas of the coordinator, which are refused', async () => {
     const { url } = await filledDatabase();
     await distributeDatabase(url);
-    const refusal = await operatorErrorOf(() => openStore({ place: { url }, replicas: [url] }));
-    expect(refusal.message).toContain('a replica of the coordinator has no shards');
+    const error = await operatorErrorOf(() => openStore({ place: { url }, replicas: [url] }));
+    expect(error.message).toContain('a replica of the coordinator has no shards');
+  });
+});
+
+describe.skipIf(isOnCluster)('distribution of a database without Citus is rejected', () => {
+  it('on a plain PostgreSQL', async () => {
+    const { url } = await emptyDatabase();
+    const error = await operatorErrorOf(() => distributeDatabase(url));
+    expect(error.message).toBe('The database has no Citus extension, so it cannot be distributed.');
+    expect(error.remedy).toContain('create extension citus');
+  });
+
+  it.skipIf(systemPostgres === undefined)('on a replica', { timeout: 120_000 }, async () => {
+    const primary = await startSystemServer();
+    onTestFinished(() => primary.remove());
+    await (await openStore({ place: { url: primary.url } })).close();
+    const replica = await primary.replicate();
+    onTestFinished(() => replica.remove());
+    const error = await operatorErrorOf(() => distributeDatabase(replica.url));
+    expect(error.message).toBe('The database is a replica, which cannot be changed.');
+  });
+
+  describe('by the command', () => {
+    beforeAll(buildProgram, 300_000);
+    const run = async (args: readonly string[], env: Readonly<Record<string, string>>) => {
+      const { code, stderr } = await lanescan(['migrate', ...args], { env });
+      return { code, stderr };
+    };
+
+    it('with the words of the error', async () => {
+      const { url } = await emptyDatabase();
+      const { code, stderr } = await run(['--distribute'], { DATABASE_URL: url });
+      expect(code).toBe(1);
+      expect(stderr).toContain('The database has no Citus extension, so it cannot be distributed.');
+    });
+
+    it('for an embedded database', { timeout: 120_000 }, async () => {
+      const { code, stderr } = await run(['--distribute', '--data', await freshFolder()], {});
+      expect(code).toBe(2);
+      expect(stderr).toContain('The embedded database is one machine and cannot be distributed.');
+    });
+
+    it.each([
+      [['--shards', '4'], '--shards is for --distribute.'],
+      [['--distribute', '--shards', '0'], '"0" is not a number of shards.'],
+      [['--distribute', '--shards', 'many'], '"many" is not a number of shards.'],
+    ])('for %j', async (args, words) => {
+      const { code, stderr } = await run(args, { DATABASE_URL: 'postgresql://127.0.0.1:9/none' });
+      expect(code).toBe(2);
+      expect(stderr).toContain(words);
+    });
   });
 });

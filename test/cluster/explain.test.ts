@@ -3,7 +3,7 @@
  * Searches on a cluster are pushed down: every shard walks an index in the order of the page and stops at its end, and the
  * coordinator gets at most a page from each shard. Needs CITUS_URL.
  */
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseSearch } from '../../src/domain/filters/search-parameters.ts';
 import { distributedSearchSql, readLookups, searchSettings } from '../../src/store/query/search.ts';
@@ -12,6 +12,7 @@ import type { Store } from '../../src/store/store.ts';
 import { storedSelector } from '../../src/store/write/message-row.ts';
 import { openTestStore } from '../database.ts';
 import { evmAddress, fuji, hashOf, makeToken, sepolia } from '../fixtures.ts';
+import { connectTo } from '../postgres.ts';
 
 const MESSAGES = 60_000;
 const LIMIT = 5;
@@ -98,11 +99,8 @@ describe.skipIf(process.env.CITUS_URL === undefined)('a search on a cluster', { 
 
   beforeAll(async () => {
     store = await openTestStore();
-    client = new pg.Client({
-      connectionString: store.url,
-      options: `-c timezone=UTC -c lanescan.schema=1000000 -c citus.explain_all_tasks=on ${searchSettings.distributed}`,
-    });
-    await client.connect();
+    const settings = '-c timezone=UTC -c lanescan.schema=1000000 -c citus.explain_all_tasks=on';
+    client = await connectTo(store.url, { options: `${settings} ${searchSettings.distributed}` });
     for (const statement of fill) await client.query(statement);
     await client.query('analyze message, message_token');
   }, 300_000);
@@ -132,18 +130,16 @@ describe.skipIf(process.env.CITUS_URL === undefined)('a search on a cluster', { 
           expect(leaf['Node Type'], JSON.stringify(leaf)).toMatch(/^Index (Only )?Scan$/);
           // PostgreSQL may hash all messages of a token instead of looking at those of the page, on one node too.
           if (leaf['Subplan Name'] !== undefined) continue;
-          expect(leaf['Actual Rows'] * leaf['Actual Loops'], JSON.stringify(leaf)).toBeLessThanOrEqual(
-            4 * (LIMIT + 1),
-          );
+          const read = leaf['Actual Rows'] * leaf['Actual Loops'];
+          expect(read, JSON.stringify(leaf)).toBeLessThanOrEqual(4 * (LIMIT + 1));
         }
       }
     }
   });
 
   async function explain(text: string, values: readonly unknown[]): Promise<readonly DistributedQuery[]> {
-    const { rows } = await client.query(`explain (analyze, verbose, timing off, format json) ${text}`, [
-      ...values,
-    ]);
+    const explained = `explain (analyze, verbose, timing off, format json) ${text}`;
+    const { rows } = await client.query(explained, [...values]);
     return nodesOf(rows[0]['QUERY PLAN'][0].Plan).flatMap((node) => node['Distributed Query'] ?? []);
   }
 

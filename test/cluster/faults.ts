@@ -2,9 +2,9 @@
  * Faults of a Citus cluster whose nodes run on this machine: commits that are held at a known step, backends that stop, and
  * nodes that crash. The role of CITUS_URL is a superuser, and this process may signal the servers' processes.
  */
-import pg from 'pg';
 import { expect } from 'vitest';
-import { ABSENT_STANDBY } from '../cluster.ts';
+import { connectTo, queryOnce } from '../postgres.ts';
+import { ABSENT_STANDBY } from './databases.ts';
 
 export interface ClusterNode {
   readonly host: string;
@@ -20,21 +20,6 @@ export interface HeldCommit {
 const PATIENCE = { timeout: 120_000, interval: 50 };
 /** Key of the advisory lock that holds a commit. */
 const HOLD_KEY = 4_811_093;
-
-export async function queryOnce<Row extends pg.QueryResultRow>(
-  url: string,
-  text: string,
-  values: readonly unknown[] = [],
-): Promise<Row[]> {
-  const client = new pg.Client({ connectionString: url });
-  client.on('error', () => undefined);
-  await client.connect();
-  try {
-    return (await client.query<Row>(text, [...values])).rows;
-  } finally {
-    await client.end().catch(() => undefined);
-  }
-}
 
 /** The workers, by port. */
 export function readWorkers(url: string): Promise<ClusterNode[]> {
@@ -69,9 +54,8 @@ export function urlOnNode(url: string, { host, port }: ClusterNode): string {
 
 /** Kills a backend, after which PostgreSQL ends all others of the node and recovers from its log. */
 export async function crashNode(url: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url });
+  const client = await connectTo(url);
   client.on('error', () => undefined);
-  await client.connect();
   const { rows } = await client.query('select pg_backend_pid() as pid');
   process.kill(rows[0].pid, 'SIGKILL');
   await client.end().catch(() => undefined);
@@ -88,14 +72,11 @@ export async function untilAnswering(url: string): Promise<void> {
 export async function readShards(
   url: string,
   table: string,
-  worker: ClusterNode,
+  { port }: ClusterNode,
 ): Promise<readonly string[]> {
-  const rows = await queryOnce<{ name: string }>(
-    url,
-    'select shard_name as name from citus_shards where table_name = $1::regclass and nodeport = $2',
-    [table, worker.port],
-  );
-  return rows.map(({ name }) => name);
+  const shards =
+    'select shard_name as name from citus_shards where table_name = $1::regclass and nodeport = $2';
+  return (await queryOnce<{ name: string }>(url, shards, [table, port])).map(({ name }) => name);
 }
 
 /** Holds the next commit of a writer when everything is written and no worker has prepared it. */
@@ -143,8 +124,7 @@ async function holdByTrigger(url: string, condition: string, ...triggers: readon
      end $$;
      ${triggers.map((trigger) => `${trigger} for each row execute function hold();`).join('\n')}`,
   );
-  const holder = new pg.Client({ connectionString: url });
-  await holder.connect();
+  const holder = await connectTo(url);
   await holder.query('select pg_advisory_lock($1)', [HOLD_KEY]);
   return {
     isReached: `select 1 from pg_locks where locktype = 'advisory' and objid = ${HOLD_KEY} and not granted`,

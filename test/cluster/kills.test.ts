@@ -8,11 +8,11 @@
  * often, LANESCAN_TEST_SEED chooses the moments.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import pg from 'pg';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createDerivation } from '../../src/ingest/demo/randomness.ts';
 import { until } from '../api/live/live-server.ts';
 import { buildProgram } from '../cli/program.ts';
+import { connectTo } from '../postgres.ts';
 import { type LoadProcess, RECOVERY_MS, startLoad } from './load.ts';
 import { finishLoad, problemsOf } from './load-verdict.ts';
 import { canKillNodes, killNode, startNode } from './nodes.ts';
@@ -32,16 +32,13 @@ beforeAll(() => buildProgram(), 600_000);
  * writes, and they are locked. Random moments seldom meet this one, in which a worker holds rows that are not prepared yet.
  */
 async function withHeldWrite(databaseUrl: string, work: () => Promise<void>): Promise<void> {
-  const client = new pg.Client({ connectionString: databaseUrl });
+  const client = await connectTo(databaseUrl);
   client.on('error', () => undefined);
-  await client.connect();
   try {
     await client.query('begin; lock table lane_total in exclusive mode');
     await until(async () => {
-      const { rows } = await client.query(
-        `select from pg_locks where relation = 'lane_total'::regclass and not granted`,
-      );
-      return rows.length > 0;
+      const waiting = `select from pg_locks where relation = 'lane_total'::regclass and not granted`;
+      return (await client.query(waiting)).rows.length > 0;
     }, RECOVERY_MS);
     await work();
   } finally {

@@ -1,5 +1,5 @@
 /** What is wrong with a store on a cluster after a load, compared with a store on one node that got the same input. */
-import pg from 'pg';
+import type pg from 'pg';
 import { expect } from 'vitest';
 import { importRecords } from '../../src/ingest/import/import.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
@@ -7,6 +7,7 @@ import { numbersUpTo, until } from '../api/live/live-server.ts';
 import { allRecords } from '../chain/indexing.ts';
 import { freshFolder } from '../fresh-folder.ts';
 import { keptStatistics, recount } from '../lanes/recount.ts';
+import { connectTo } from '../postgres.ts';
 import { expectedMessages } from '../virtual-chain/ccip-chain.ts';
 import { indexWorld, sourceOf } from '../virtual-chain/indexed-world.ts';
 import { untilSettled, versionsByMessage } from '../webhooks/receiver.ts';
@@ -28,15 +29,11 @@ export async function finishLoad(load: Load): Promise<void> {
   const expected = [...expectedMessages(a, b), ...expectedMessages(b, a)];
   await until(async () => {
     const records = await allRecords(store).catch(() => undefined);
-    return expected.every(({ messageId, receiptTransactionHash }) => {
-      const record = records?.get(messageId);
-      return (
-        record !== undefined && (receiptTransactionHash === null || record.includes(receiptTransactionHash))
-      );
-    });
+    return expected.every(({ messageId, receiptTransactionHash }) =>
+      records?.get(messageId)?.includes(receiptTransactionHash ?? ''),
+    );
   }, FINISH_MS);
-  const client = new pg.Client({ connectionString: databaseUrl });
-  await client.connect();
+  const client = await connectTo(databaseUrl);
   await until(async () => load.stream.hasReached(await readPosition(client)), FINISH_MS);
   await client.end();
   await untilSettled(store);
@@ -48,8 +45,7 @@ export async function finishLoad(load: Load): Promise<void> {
 /** In words; empty where nothing is wrong. */
 export async function problemsOf(load: Load): Promise<readonly string[]> {
   const { store, databaseUrl } = load;
-  const client = new pg.Client({ connectionString: databaseUrl, options: '-c timezone=UTC' });
-  await client.connect();
+  const client = await connectTo(databaseUrl, { options: '-c timezone=UTC' });
   try {
     return [
       ...load.failures,
@@ -78,13 +74,8 @@ async function historyProblems(client: pg.ClientBase): Promise<readonly string[]
      from history`,
   );
   const { rows: messages } = await client.query('select count(*)::float8 as n from message');
-  const expected = {
-    rows: position,
-    positions: position,
-    last: position,
-    created: messages[0].n,
-    messages: messages[0].n,
-  };
+  const { n } = messages[0];
+  const expected = { rows: position, positions: position, last: position, created: n, messages: n };
   if (JSON.stringify(rows[0]) === JSON.stringify(expected)) return [];
   return [`The history has ${JSON.stringify(rows[0])} instead of ${JSON.stringify(expected)}`];
 }
@@ -128,11 +119,8 @@ async function recordProblems(load: Load): Promise<readonly string[]> {
 }
 
 /** The same input, in the same order, on an embedded PostgreSQL. */
-async function recordsOnOneNode({
-  world,
-  providers,
-  acknowledged,
-}: Load): Promise<ReadonlyMap<string, string>> {
+async function recordsOnOneNode(load: Load): Promise<ReadonlyMap<string, string>> {
+  const { world, providers, acknowledged } = load;
   const store = await openStore({ place: { dataFolder: freshFolder() } });
   try {
     await importRecords({

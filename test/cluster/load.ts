@@ -5,58 +5,21 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
-import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { onTestFailed, onTestFinished } from 'vitest';
-import { stringify } from 'yaml';
-import type { Store } from '../../src/store/store.ts';
 import { EventReader, until } from '../api/live/live-server.ts';
 import { freePort } from '../chaos/deployment.ts';
-import { freshFolder, type Running, start } from '../cli/program.ts';
+import { configFile, type Running, start } from '../cli/program.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
-import { type CcipWorld, makeCcipWorld } from '../virtual-chain/ccip-chain.ts';
-import { type Provider, startProvider } from '../virtual-chain/endpoint.ts';
-import { openAgain, type Receiver, SECRET, startReceiver } from '../webhooks/receiver.ts';
+import { makeCcipWorld } from '../virtual-chain/ccip-chain.ts';
+import { startProvider } from '../virtual-chain/endpoint.ts';
+import { openAgain, SECRET, startReceiver } from '../webhooks/receiver.ts';
 import { followedSender } from './batches.ts';
 
 export type LoadProcess = 'writer' | 'indexer' | 'server';
 
-export interface Load {
-  /** Of the test; the processes have their own. */
-  readonly store: Store;
-  readonly databaseUrl: string;
-  readonly world: CcipWorld;
-  readonly providers: readonly Provider[];
-  readonly stream: EventReader;
-  readonly receiver: Receiver;
-  /** Batches that were acknowledged: all below this number. */
-  readonly acknowledged: number;
-  /** Processes that ended although nobody killed them, with what they wrote. */
-  readonly failures: readonly string[];
-  readonly searches: { answered: number; refused: number };
-  /** Lets the chains go on. */
-  growChains(blocks: number): void;
-  /** Kills with -9, and starts it again. */
-  kill(name: LoadProcess): Promise<void>;
-  /** Waits until the store has accepted more batches and the stream has got changes, or a process has failed. */
-  untilAtWork(): Promise<void>;
-  /** Ends the import after a whole batch. */
-  stopWriter(): Promise<void>;
-  stop(): Promise<void>;
-}
-
-export interface LoadOptions {
-  /** Of both chains, in the end. */
-  readonly blocks: number;
-  /** In each direction, over all blocks. */
-  readonly messages: number;
-  /** How many of the blocks are there in the beginning. */
-  readonly firstBlocks: number;
-  /** An empty and distributed one by default. */
-  readonly database?: TestDatabase;
-}
+export type Load = Awaited<ReturnType<typeof startLoad>>;
 
 const START_TIMEOUT_MS = 120_000;
 const RESTART_MS = 500;
@@ -66,7 +29,16 @@ export const RECOVERY_MS = 180_000;
 const DATABASE_AWAY = /Cannot use the database|ECONNREFUSED|starting up|in recovery|shutting down/;
 
 /** The database goes with the test. */
-export async function startLoad(options: LoadOptions): Promise<Load> {
+export async function startLoad(options: {
+  /** Of both chains, in the end. */
+  readonly blocks: number;
+  /** In each direction, over all blocks. */
+  readonly messages: number;
+  /** How many of the blocks are there in the beginning. */
+  readonly firstBlocks: number;
+  /** An empty and distributed one by default. */
+  readonly database?: TestDatabase;
+}) {
   const { blocks, messages, firstBlocks, database = await createTestDatabase() } = options;
   onTestFinished(() => database.drop());
   const databaseUrl = database.url;
@@ -85,22 +57,9 @@ export async function startLoad(options: LoadOptions): Promise<Load> {
   }));
 
   const receiver = await startReceiver();
-  const config = path.join(freshFolder(), 'lanescan.yaml');
-  writeFileSync(
-    config,
-    stringify({
-      webhooks: [
-        {
-          name: 'ops',
-          url: receiver.url,
-          // biome-ignore lint/suspicious/noTemplateCurlyInString: a variable of the configuration file
-          secret: '${SECRET}',
-          allowPrivate: true,
-          filters: { sender: followedSender },
-        },
-      ],
-    }),
-  );
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: a variable of the configuration file
+  const hook = { name: 'ops', url: receiver.url, secret: '${SECRET}', allowPrivate: true };
+  const config = configFile(JSON.stringify({ webhooks: [{ ...hook, filters: { sender: followedSender } }] }));
   const port = await freePort();
   const serverUrl = `http://127.0.0.1:${port}`;
 
@@ -147,12 +106,8 @@ export async function startLoad(options: LoadOptions): Promise<Load> {
     child.stdout.once('data', () => {
       hasWritten = true;
     });
-    watch(
-      name,
-      child,
-      () => text,
-      () => hasWritten,
-    );
+    const [written, hasStarted] = [() => text, () => hasWritten];
+    watch(name, child, written, hasStarted);
     return child;
   };
 
@@ -234,25 +189,26 @@ export async function startLoad(options: LoadOptions): Promise<Load> {
   const clients = [following, searching()];
 
   return {
+    /** Of the test; the processes have their own. */
     store,
-    databaseUrl,
-    world,
-    providers,
-    stream,
-    receiver,
-    failures,
-    searches,
+    ...{ databaseUrl, world, providers, stream, receiver, searches },
+    /** Processes that ended although nobody killed them, with what they wrote. */
+    failures: failures as readonly string[],
+    /** Batches that were acknowledged: all below this number. */
     get acknowledged() {
       return acknowledged;
     },
-    growChains(count) {
+    /** Lets the chains go on. */
+    growChains(count: number) {
       for (const chain of chains) chain.grow(Math.min(count, blocks - chain.head));
     },
-    async kill(name) {
+    /** Kills with -9, and starts it again. */
+    async kill(name: LoadProcess) {
       const victim = { writer, indexer, server: server.child }[name];
       await end(victim, 'SIGKILL');
       restart(name);
     },
+    /** Waits until the store has accepted more batches and the stream has got changes, or a process has failed. */
     async untilAtWork() {
       const batches = acknowledged + BATCHES_AT_WORK;
       const { length } = stream.changes;
@@ -261,6 +217,7 @@ export async function startLoad(options: LoadOptions): Promise<Load> {
         RECOVERY_MS,
       );
     },
+    /** Ends the import after a whole batch. */
     async stopWriter() {
       expectedEnds.add(writer);
       writer.stdin.end();

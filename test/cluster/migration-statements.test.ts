@@ -1,9 +1,11 @@
 /** Migrations of distributed tables run statement by statement, with the same result. */
+
 import { readdirSync, readFileSync } from 'node:fs';
-import pg from 'pg';
+import type pg from 'pg';
 import { expect, it, onTestFinished } from 'vitest';
 import { splitStatements } from '../../src/store/cluster/migration-statements.ts';
 import { createTestDatabase } from '../database.ts';
+import { connectTo } from '../postgres.ts';
 
 const folder = new URL('../../src/store/schema/migrations/', import.meta.url);
 
@@ -23,8 +25,7 @@ it('migrations run statement by statement make the same schema as run whole', as
   const schemaOf = async (run: (client: pg.Client, text: string) => Promise<void>) => {
     const database = await createTestDatabase({ empty: true });
     onTestFinished(() => database.drop());
-    const client = new pg.Client({ connectionString: database.url });
-    await client.connect();
+    const client = await connectTo(database.url);
     onTestFinished(() => client.end());
     for (const file of readdirSync(folder).sort())
       await run(client, readFileSync(new URL(file, folder), 'utf8'));

@@ -4,11 +4,11 @@
  * whose response was lost. Needs CITUS_URL.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openStore } from '../../src/store/store.ts';
 import { createTestDatabase } from '../database.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
+import { connectTo } from '../postgres.ts';
 import { type ClusterNode, readShards, readWorkers, urlOnNode } from './faults.ts';
 
 /** Longer than any silence that is suspect, with all probes. */
@@ -26,10 +26,9 @@ describe.skipIf(process.env.CITUS_URL === undefined)('statements that wait for a
 
     const [worker] = await readWorkers(database.url);
     const names = (await readShards(database.url, 'message', worker as ClusterNode)).join(', ');
-    const holder = new pg.Client({ connectionString: urlOnNode(database.url, worker as ClusterNode) });
+    const holder = await connectTo(urlOnNode(database.url, worker as ClusterNode));
     holder.on('error', () => undefined);
     onTestFinished(() => holder.end());
-    await holder.connect();
     await holder.query(
       `set citus.enable_manual_changes_to_shards = on; begin; lock table ${names} in access exclusive mode`,
     );

@@ -6,11 +6,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { filterNames, filterTable } from '../../src/domain/filters/filter-table.ts';
 import { parseSearch } from '../../src/domain/filters/search-parameters.ts';
 import { distributedTables } from '../../src/store/cluster/layout.ts';
 import { distributedSearchSql } from '../../src/store/query/search.ts';
 import { renderSql } from '../../src/store/sql.ts';
-import { evmAddress, fuji, hashOf, sepolia } from '../fixtures.ts';
+import { fuji, hashOf, sepolia } from '../fixtures.ts';
 
 const folder = fileURLToPath(new URL('../../src/store/', import.meta.url));
 const tables = distributedTables.join('|');
@@ -133,28 +134,13 @@ describe('the checks find', () => {
   });
 });
 
-/** A value for each filter. */
-const values: Readonly<Record<string, string>> = {
-  sender: evmAddress('account', 1),
-  receiver: evmAddress('account', 2),
-  sourceChainSelector: sepolia.chainSelector,
-  destChainSelector: fuji.chainSelector,
-  chainSelector: sepolia.chainSelector,
-  readyForManualExecOnly: 'true',
-  sourceTransactionHash: hashOf('send'),
-  destTransactionHash: hashOf('receipt'),
-  messageId: hashOf('message'),
-  sentAfter: '2026-01-01T00:00:00Z',
-  status: 'FAILED,SUCCESS',
-  address: evmAddress('account', 3),
-  sourceTokenAddress: evmAddress('token', 1),
-  q: evmAddress('account', 4),
-};
-const names = Object.keys(values);
+/** A value for each filter; with both ends of a time range, nothing could be between the examples. */
+const values = new Map(filterNames.map((name) => [name, filterTable[name].example]));
+const names = filterNames.filter((name) => name !== 'sentBefore');
 const pairs = names.flatMap((one, index) => names.slice(index).map((other) => [one, other] as const));
 
 it.each(pairs)('a search for %s and %s has its order and its only limit outermost', (one, other) => {
-  const query = parseSearch([...new Set([one, other])].map((name) => [name, values[name] ?? '']));
+  const query = parseSearch([...new Set([one, other])].map((name) => [name, values.get(name) ?? '']));
   const { text } = renderSql(
     distributedSearchSql(query, {
       lanesOf: () => [{ source: sepolia.chainSelector, dest: fuji.chainSelector }],

@@ -4,6 +4,7 @@ import { describe, expect, it, test } from 'vitest';
 import {
   addressBytes,
   addressFromBytes,
+  type ChainFamily,
   chainFamilies,
   parseAddress,
   parseTransactionHash,
@@ -69,21 +70,6 @@ describe('EVM addresses', () => {
       '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359',
     );
   });
-
-  test.each([
-    '',
-    '0x',
-    '5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
-    '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAe',
-    '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAedd',
-    '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeg',
-    ' 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
-    '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed\n',
-    `0x${'0'.repeat(23)}15aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed`,
-    '11111111111111111111111111111111',
-  ])('%j is not valid', (text) => {
-    expect(parseAddress(text, 'EVM')).toBeUndefined();
-  });
 });
 
 describe('SVM addresses', () => {
@@ -120,24 +106,12 @@ describe('SVM addresses', () => {
       }),
     );
   });
-
-  test.each([
-    ['31 bytes', '1111111111111111111111111111111'],
-    ['33 bytes', '111111111111111111111111111111111'],
-    ['64 bytes', base58.encode(new Uint8Array(64).fill(7))],
-    ['a character outside the alphabet', 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5D0'],
-    ['an EVM address', '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'],
-  ])('%s are not valid', (_what, text) => {
-    expect(parseAddress(text, 'SVM')).toBeUndefined();
-  });
 });
 
 describe.each(['APTOS', 'SUI'] as const)('%s addresses', (family) => {
   it('are shown with all 64 digits, from any number of them in any case', () => {
-    expect(parseAddress('0x1', family)).toEqual({
-      bytes: `${'0'.repeat(39)}1`,
-      text: `0x${'0'.repeat(63)}1`,
-    });
+    const one = { bytes: `${'0'.repeat(39)}1`, text: `0x${'0'.repeat(63)}1` };
+    expect(parseAddress('0x1', family)).toEqual(one);
     expect(parseAddress('0XA', family)).toEqual(parseAddress('0x0a', family));
     fc.assert(
       fc.property(
@@ -165,13 +139,6 @@ describe.each(['APTOS', 'SUI'] as const)('%s addresses', (family) => {
     expect(coin?.bytes).not.toBe(parseAddress('0x2::sui::Sui', family)?.bytes);
     expect(addressBytes('0x2::sui::SUI')).toEqual([coin?.bytes]);
   });
-
-  test.each(['0x', '1', `0x${'1'.repeat(65)}`, '0xg', '0x2::', '0x2::1a', '0x2::a::b::c', '0x2::a<b>'])(
-    '%s is not valid',
-    (text) => {
-      expect(parseAddress(text, family)).toBeUndefined();
-    },
-  );
 });
 
 describe('TON addresses', () => {
@@ -190,11 +157,7 @@ describe('TON addresses', () => {
     ['raw, masterchain', `-1:${hash}`, masterchain],
     ['masterchain, base64url', 'Ef-D39VS5jcptHL8vMjEXrzGaRcCVYto7HUn4bpAOg8xqOLF', masterchain],
     ['masterchain, base64', 'Ef+D39VS5jcptHL8vMjEXrzGaRcCVYto7HUn4bpAOg8xqOLF', masterchain],
-    [
-      'masterchain, non-bounceable, test only',
-      '0f-D39VS5jcptHL8vMjEXrzGaRcCVYto7HUn4bpAOg8xqASK',
-      masterchain,
-    ],
+    ['masterchain, test only', '0f-D39VS5jcptHL8vMjEXrzGaRcCVYto7HUn4bpAOg8xqASK', masterchain],
   ])('%s spelling is read', (_what, text, expected) => {
     expect(parseAddress(text, 'TON')).toEqual(expected);
     expect(addressBytes(text)).toEqual([expected.bytes]);
@@ -226,18 +189,6 @@ describe('TON addresses', () => {
     }
     expect(addressBytes(friendly.toLowerCase())).toEqual([]);
   });
-
-  test.each([
-    ['a workchain outside int32', `2147483648:${hash}`],
-    ['a workchain with leading zeros', `00:${hash}`],
-    ['no workchain', `:${hash}`],
-    ['a short hash', `0:${hash.slice(1)}`],
-    // 36 zero bytes carry a right checksum, 0, but no known tag.
-    ['an unknown tag', 'A'.repeat(48)],
-    ['a hash alone', hash],
-  ])('%s is not valid', (_what, text) => {
-    expect(parseAddress(text, 'TON')).toBeUndefined();
-  });
 });
 
 describe('Canton addresses', () => {
@@ -255,21 +206,46 @@ describe('Canton addresses', () => {
   });
 
   it('may be 32 bytes of hex', () => {
-    expect(parseAddress(`0x${'AB'.repeat(32)}`, 'CANTON')).toEqual({
-      bytes: 'ab'.repeat(32),
-      text: `0x${'ab'.repeat(32)}`,
-    });
+    const bytes = 'ab'.repeat(32);
+    expect(parseAddress(`0x${bytes.toUpperCase()}`, 'CANTON')).toEqual({ bytes, text: `0x${bytes}` });
   });
+});
 
-  test.each([
-    `::${fingerprint}`,
-    `${'n'.repeat(186)}::${fingerprint}`,
-    `é::${fingerprint}`,
-    `alice::1221${'ab'.repeat(32)}`,
-    'alice',
-    '0xab',
-  ])('%s is not valid', (text) => {
-    expect(parseAddress(text, 'CANTON')).toBeUndefined();
+describe('what is no address', () => {
+  const evm = '5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed';
+  const modules = ['0x', '1', `0x${'1'.repeat(65)}`, '0xg', '0x2::', '0x2::1a', '0x2::a::b::c', '0x2::a<b>'];
+  const hash = '83dfd552e63729b472fcbcc8c45ebcc6691702558b68ec7527e1ba403a0f31a8';
+  const fingerprint = `1220${'ab'.repeat(32)}`;
+  const wrong: Record<ChainFamily, readonly string[]> = {
+    EVM: [
+      ...[
+        '',
+        '0x',
+        evm,
+        `0x${evm.slice(1)}`,
+        `0x${evm}d`,
+        `0x${evm.slice(0, -1)}g`,
+        ` 0x${evm}`,
+        `0x${evm}\n`,
+      ],
+      ...[`0x${'0'.repeat(23)}1${evm}`, '1'.repeat(32)],
+    ],
+    // 31, 33 and 64 bytes, and a character outside the alphabet.
+    SVM: [
+      ...['1'.repeat(31), '1'.repeat(33), base58.encode(new Uint8Array(64).fill(7)), `0x${evm}`],
+      'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5D0',
+    ],
+    APTOS: modules,
+    SUI: modules,
+    // Workchains beyond int32, with a leading zero, and none; 36 zero bytes carry a right checksum, 0, but no known tag.
+    TON: [`2147483648:${hash}`, `00:${hash}`, `:${hash}`, `0:${hash.slice(1)}`, 'A'.repeat(48), hash],
+    CANTON: [
+      ...[`::${fingerprint}`, `${'n'.repeat(186)}::${fingerprint}`, `é::${fingerprint}`, 'alice', '0xab'],
+      `alice::1221${'ab'.repeat(32)}`,
+    ],
+  };
+  test.each(chainFamilies)('of %s is rejected', (family) => {
+    for (const text of wrong[family]) expect(parseAddress(text, family), text).toBeUndefined();
   });
 });
 
@@ -332,19 +308,8 @@ describe('transaction hashes', () => {
 
 describe('any text', () => {
   it('never throws, gives whole bytes in small letters, and a text that means the same', () => {
-    const pieces = fc.constantFrom(
-      '0x',
-      '0X',
-      ':',
-      '::',
-      '1220',
-      '=',
-      'EQ',
-      '-1:',
-      '\u0000',
-      'é',
-      ...'0aA1zZ+/-_ ',
-    );
+    const parts = ['0x', '0X', ':', '::', '1220', '=', 'EQ', '-1:', '\u0000', 'é', ...'0aA1zZ+/-_ '];
+    const pieces = fc.constantFrom(...parts);
     const anything = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.array(pieces, { maxLength: 80 }).map((p) => p.join('')),

@@ -26,8 +26,9 @@ function stagesOf(facts: readonly Fact[]) {
   return timeline(message, facts);
 }
 
-const shown = (facts: readonly Fact[]) =>
-  stagesOf(facts).map(({ status, at }) => [status, at?.slice(11, 19)]);
+/** Each stage with its time; a dash where that is not known. */
+const shown = (...facts: readonly Fact[]) =>
+  stagesOf(facts).map(({ status, at }) => `${status} ${at?.slice(11, 19) ?? '-'}`);
 
 describe('for any facts that tell of a sending', () => {
   const facts = fc
@@ -75,69 +76,47 @@ test('a stage is as old as the first word of it', () => {
     makeRange('Committed', subject, 1, 3, 4004),
     makeRange('Committed', subject, 0, 2, 4001),
   ];
-  expect(shown(facts)).toEqual([
-    ['SENT', '00:00:01'],
-    ['COMMITTED', '01:06:41'],
-  ]);
+  expect(shown(...facts)).toEqual(['SENT 00:00:01', 'COMMITTED 01:06:41']);
 });
 
 test('what caused what decides the order, where the clocks of two chains disagree', () => {
   const late = makeMessage({ sendTimestamp: '2026-01-01T01:06:50.000Z' });
   const stages = stagesOf([makeSent(late), makeRange('Committed', late, 1, 1, 4000)]);
-  expect(stages.map(({ status, dwellMs }) => [status, dwellMs])).toEqual([
-    ['SENT', 0],
-    ['COMMITTED', null],
-  ]);
+  expect(stages.map(({ status, dwellMs }) => `${status} ${dwellMs}`)).toEqual(['SENT 0', 'COMMITTED null']);
 });
 
 describe('finality that was noticed only after what it leads to', () => {
   test('is a stage without a time', () => {
-    const stages = stagesOf([
-      makeSent(subject),
-      makeFinalized(subject, 4010),
-      makeRange('Committed', subject, 1, 1, 4000),
-    ]);
-    expect(stages.map(({ status, at, dwellMs }) => [status, at === null, dwellMs])).toEqual([
-      ['SENT', false, null],
-      ['SOURCE_FINALIZED', true, null],
-      ['COMMITTED', false, null],
-    ]);
+    const committed = makeRange('Committed', subject, 1, 1, 4000);
+    const facts = [makeSent(subject), makeFinalized(subject, 4010), committed];
+    expect(shown(...facts)).toEqual(['SENT 00:00:01', 'SOURCE_FINALIZED -', 'COMMITTED 01:06:40']);
+    for (const { dwellMs } of stagesOf(facts)) expect(dwellMs).toBeNull();
   });
 
   test('takes the time of verifying with it, unless a verifier has told of that', () => {
     const verified = makeSubject('2.0.0');
     const facts = [makeSent(verified), makeFinalized(verified, 5010), makeExecuted(verified, true, 5000)];
-    expect(shown(facts)).toEqual([
-      ['SENT', '00:00:01'],
-      ['SOURCE_FINALIZED', undefined],
-      ['VERIFYING', undefined],
-      ['SUCCESS', '01:23:20'],
-    ]);
-    expect(shown([...facts, makeVerifierCompleted(verified, 'Alice', 4900)])).toEqual([
-      ['SENT', '00:00:01'],
-      ['SOURCE_FINALIZED', undefined],
-      ['VERIFYING', '01:21:40'],
-      ['SUCCESS', '01:23:20'],
+    expect(shown(...facts).join()).toBe('SENT 00:00:01,SOURCE_FINALIZED -,VERIFYING -,SUCCESS 01:23:20');
+    expect(shown(...facts, makeVerifierCompleted(verified, 'Alice', 4900))).toEqual([
+      'SENT 00:00:01',
+      'SOURCE_FINALIZED -',
+      'VERIFYING 01:21:40',
+      'SUCCESS 01:23:20',
     ]);
   });
 
   test('keeps its time at the same moment, and while nothing follows', () => {
-    expect(shown([makeSent(subject), makeFinalized(subject, 5010)])[1]).toEqual([
-      'SOURCE_FINALIZED',
-      '01:23:30',
-    ]);
-    const together = [
-      makeSent(subject),
-      makeFinalized(subject, 4000),
-      makeRange('Committed', subject, 1, 1, 4000),
-    ];
-    expect(shown(together)[1]).toEqual(['SOURCE_FINALIZED', '01:06:40']);
+    expect(shown(makeSent(subject), makeFinalized(subject, 5010))[1]).toEqual('SOURCE_FINALIZED 01:23:30');
+    const committed = makeRange('Committed', subject, 1, 1, 4000);
+    expect(shown(makeSent(subject), makeFinalized(subject, 4000), committed)[1]).toEqual(
+      'SOURCE_FINALIZED 01:06:40',
+    );
   });
 });
 
 test('a failure that is told after the success stands before it', () => {
   const facts = [makeSent(subject), makeExecuted(subject, true, 5000), makeExecuted(subject, false, 5010)];
-  expect(shown(facts).map(([status]) => status)).toEqual(['SENT', 'FAILED', 'SUCCESS']);
+  expect(stagesOf(facts).map(({ status }) => status)).toEqual(['SENT', 'FAILED', 'SUCCESS']);
 });
 
 test('completions that chains and imports tell add up to the moment of verification', () => {
@@ -149,15 +128,14 @@ test('completions that chains and imports tell add up to the moment of verificat
     },
   });
   const pending = makeSubject('2.0.0');
-  expect(
-    shown([makeSnapshot({ ...told, status: 'VERIFYING' }), makeVerifierCompleted(told, 'Bob', 3900)]),
-  ).toEqual([
-    ['SENT', '00:00:01'],
-    ['VERIFYING', '01:05:00'],
-    ['VERIFIED', '01:05:00'],
+  const snapshot = makeSnapshot({ ...told, status: 'VERIFYING' });
+  expect(shown(snapshot, makeVerifierCompleted(told, 'Bob', 3900))).toEqual([
+    'SENT 00:00:01',
+    'VERIFYING 01:05:00',
+    'VERIFIED 01:05:00',
   ]);
-  expect(shown([makeSent(pending), makeVerifierCompleted(pending, 'Alice', 3500)])).toEqual([
-    ['SENT', '00:00:01'],
-    ['VERIFYING', '00:58:20'],
+  expect(shown(makeSent(pending), makeVerifierCompleted(pending, 'Alice', 3500))).toEqual([
+    'SENT 00:00:01',
+    'VERIFYING 00:58:20',
   ]);
 });

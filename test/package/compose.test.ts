@@ -10,7 +10,7 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { systemPostgres } from '../chaos/system-postgres.ts';
 import { buildProgram, freshFolder } from '../cli/program.ts';
-import { canRunAsRoot, mountsAt } from './system-programs.ts';
+import { canRunAsRoot, mountsAt } from './packing.ts';
 
 const repository = path.resolve(import.meta.dirname, '../..');
 const read = (file: string) => fs.readFileSync(path.join(repository, file), 'utf8');
@@ -65,13 +65,7 @@ describe('compose.yaml', () => {
   });
 });
 
-const canRun = canRunAsRoot('the services of compose.yaml', [
-  'bwrap',
-  'prometheus',
-  'openssl',
-  'curl',
-  'setpriv',
-]);
+const canRun = canRunAsRoot('the services of compose.yaml', 'bwrap prometheus openssl curl setpriv');
 
 /** Users of the images. */
 const [NODE, NOBODY, POSTGRES] = [1000, 65_534, 999];
@@ -132,10 +126,7 @@ test.skipIf(!canRun)(
     );
     for (const [name, { file }] of Object.entries(compose.secrets))
       mounts.set(`/run/secrets/${name}`, path.join(inFolder('project'), file));
-    for (const [name, owner] of [
-      ['prometheus', NOBODY],
-      ['database', POSTGRES],
-    ] as const) {
+    for (const [name, owner] of Object.entries({ prometheus: NOBODY, database: POSTGRES })) {
       fs.mkdirSync(inFolder(name));
       fs.chownSync(inFolder(name), owner, owner);
     }
@@ -187,26 +178,21 @@ while read -r query; do curl --silent http://prometheus:9090/api/v1/query --data
     const { status, stdout, stderr } = spawnSync(
       'bwrap',
       [
-        ...[
-          ...system,
-          '--dev',
-          '/dev',
-          '--proc',
-          '/proc',
-          '--perms',
-          '1777',
-          '--tmpfs',
-          '/tmp',
-          '--tmpfs',
-          '/run',
-        ],
+        ...system,
+        ...['--dev', '/dev', '--proc', '/proc', '--perms', '1777', '--tmpfs', '/tmp', '--tmpfs', '/run'],
         ...mountsAt('--bind', { '/etc': inFolder('etc'), [folder]: folder }),
         ...mountsAt('--ro-bind', {
           '/app': inFolder('app'),
           '/app/node_modules': path.join(repository, 'node_modules'),
         }),
         ...[...mounts].flatMap(([target, source]) => [
-          ...['--perms', '0755', '--dir', path.dirname(target), '--bind', source, target],
+          '--perms',
+          '0755',
+          '--dir',
+          path.dirname(target),
+          '--bind',
+          source,
+          target,
         ]),
         ...['--unshare-pid', '--unshare-net', '--die-with-parent', '--clearenv', '--chdir', '/'],
         ...['--setenv', 'PATH', `${path.dirname(process.execPath)}:/usr/sbin:/usr/bin:/sbin:/bin`],

@@ -11,23 +11,15 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { systemPostgres } from '../chaos/system-postgres.ts';
 import { freshFolder } from '../cli/program.ts';
-import { npm, packRepository, quiet } from './packing.ts';
-import { canRunAsRoot, mountsAt } from './system-programs.ts';
+import { canRunAsRoot, mountsAt, npm, packRepository, quiet } from './packing.ts';
 
 const repository = path.resolve(import.meta.dirname, '../..');
 const TIMEOUT_MS = 900_000;
 
-const canDeploy = canRunAsRoot('the deployment of docs/operations.md', [
-  'bwrap',
-  'nginx',
-  'promtool',
-  'prometheus',
-  'psql',
-  'openssl',
-  'curl',
-  'runuser',
-  'systemd-analyze',
-]);
+const canDeploy = canRunAsRoot(
+  'the deployment of docs/operations.md',
+  'bwrap nginx promtool prometheus psql openssl curl runuser systemd-analyze',
+);
 
 /** The commands of each step, in order. */
 function stepsOf(markdown: string): readonly string[] {

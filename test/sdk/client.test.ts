@@ -1,14 +1,14 @@
 /** The ecosystem's own client, pointed at the service: it works as it is. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { compareNewestFirst, matches } from '../../src/domain/filters/matches.ts';
 import { parseSearch } from '../../src/domain/filters/search-parameters.ts';
 import type { Message } from '../../src/domain/message.ts';
-import { type RunningServer, startServer } from '../api/running-server.ts';
+import { type RunningServer, startServer, startServerForTest } from '../api/running-server.ts';
 import { batch, evmToSvm, sampleMessages, svmToEvm, tokenToEvm } from '../fixtures/sample-messages.ts';
-import { fuji, hashOf, makeMessage, sepolia, solanaDevnet, svmSignature } from '../fixtures.ts';
+import { fuji, hashOf, makeMessage, makeSnapshot, sepolia, solanaDevnet, svmSignature } from '../fixtures.ts';
 import { CCIPAPIClient, type MessageSearchFilters, type MessageSearchResult } from '../lab/sdk.ts';
 import { silent } from '../lab/sdk-chain.ts';
-import { clientErrorOf } from './client-error.ts';
+import { clientErrorOf } from './lab-service.ts';
 
 const newestFirst = [...sampleMessages].sort(compareNewestFirst);
 const ids = (messages: readonly { readonly messageId: string }[]) =>
@@ -23,9 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-async function collect(
-  messages: AsyncIterable<MessageSearchResult>,
-): Promise<readonly MessageSearchResult[]> {
+async function collect(messages: AsyncIterable<MessageSearchResult>) {
   const collected: MessageSearchResult[] = [];
   for await (const message of messages) collected.push(message);
   return collected;
@@ -41,6 +39,10 @@ function expected(filters: MessageSearchFilters): readonly Message[] {
 const token = tokenToEvm.tokenAmounts[0]?.sourceTokenAddress ?? '';
 
 describe('searchMessages', () => {
+  const selector = ({ chainSelector }: { chainSelector: string }) => BigInt(chainSelector);
+  const lane = { sourceChainSelector: selector(sepolia), destChainSelector: selector(fuji) };
+  const parties = { sender: tokenToEvm.sender, receiver: tokenToEvm.receiver };
+  const others = { sourceTransactionHash: tokenToEvm.sendTransactionHash, sourceTokenAddress: token };
   const cases: readonly (readonly [what: string, filters: MessageSearchFilters, count: number])[] = [
     ['nothing', {}, 31],
     ['sender', { sender: tokenToEvm.sender }, 27],
@@ -55,24 +57,8 @@ describe('searchMessages', () => {
     ['sourceTokenAddress', { sourceTokenAddress: token }, 2],
     ['readyForManualExecOnly', { readyForManualExecOnly: true }, 4],
     ['readyForManualExecOnly: false', { readyForManualExecOnly: false }, 31],
-    [
-      'a lane',
-      { sourceChainSelector: BigInt(sepolia.chainSelector), destChainSelector: BigInt(fuji.chainSelector) },
-      28,
-    ],
-    [
-      'everything together',
-      {
-        sender: tokenToEvm.sender,
-        receiver: tokenToEvm.receiver,
-        sourceChainSelector: BigInt(sepolia.chainSelector),
-        destChainSelector: BigInt(fuji.chainSelector),
-        sourceTransactionHash: tokenToEvm.sendTransactionHash,
-        sourceTokenAddress: token,
-        readyForManualExecOnly: false,
-      },
-      1,
-    ],
+    ['a lane', lane, 28],
+    ['everything together', { ...lane, ...parties, ...others, readyForManualExecOnly: false }, 1],
     ['a chain that nobody knows', { sourceChainSelector: 1n }, 0],
   ];
 
@@ -86,21 +72,12 @@ describe('searchMessages', () => {
 
   test('reads each result as it is: networks, addresses, status, time', async () => {
     const { data } = await client().searchMessages({ sender: svmToEvm.sender });
+    const { messageId, origin, sender, receiver, sendTransactionHash, sendTimestamp } = svmToEvm;
+    const devnet = { name: 'solana-devnet', chainSelector: selector(solanaDevnet), family: 'SVM' };
     expect(data[0]).toMatchObject({
-      messageId: svmToEvm.messageId,
-      origin: svmToEvm.origin,
-      sender: svmToEvm.sender,
-      receiver: svmToEvm.receiver,
-      status: 'FAILED',
-      sendTransactionHash: svmToEvm.sendTransactionHash,
-      sendTimestamp: svmToEvm.sendTimestamp,
-      sourceNetworkInfo: {
-        name: 'solana-devnet',
-        chainSelector: BigInt(solanaDevnet.chainSelector),
-        family: 'SVM',
-        networkType: 'TESTNET',
-      },
-      destNetworkInfo: { name: fuji.name, chainSelector: BigInt(fuji.chainSelector), family: 'EVM' },
+      ...{ messageId, origin, sender, receiver, status: 'FAILED', sendTransactionHash, sendTimestamp },
+      sourceNetworkInfo: { ...devnet, networkType: 'TESTNET' },
+      destNetworkInfo: { name: fuji.name, chainSelector: selector(fuji), family: 'EVM' },
     });
   });
 
@@ -146,9 +123,8 @@ describe('searchAllMessages', () => {
 
 describe('getMessageIdsInTx', () => {
   test('finds every message of a transaction', async () => {
-    expect(await client().getMessageIdsInTx(hashOf('batch'))).toEqual(
-      ids([...batch].sort(compareNewestFirst)),
-    );
+    const inOrder = ids([...batch].sort(compareNewestFirst));
+    expect(await client().getMessageIdsInTx(hashOf('batch'))).toEqual(inOrder);
     expect(await client().getMessageIdsInTx(svmToEvm.sendTransactionHash)).toEqual([svmToEvm.messageId]);
   });
 
@@ -261,16 +237,12 @@ describe('errors', () => {
 
   test('a database that is away is transient', async () => {
     const away = await startServer();
-    try {
-      const { store } = away;
-      await store.close();
-      expect(await clientErrorOf(client(away.url).searchMessages())).toMatchObject({
-        isTransient: true,
-        context: { status: 503, apiErrorCode: 'SERVICE_UNAVAILABLE' },
-      });
-    } finally {
-      await away.close().catch(() => undefined);
-    }
+    onTestFinished(() => away.close().catch(() => undefined));
+    await away.store.close();
+    expect(await clientErrorOf(client(away.url).searchMessages())).toMatchObject({
+      isTransient: true,
+      context: { status: 503, apiErrorCode: 'SERVICE_UNAVAILABLE' },
+    });
   });
 });
 
@@ -291,23 +263,14 @@ describe('the base URL', () => {
 
 test('a change is seen by a new client at once', async () => {
   const message = makeMessage({ number: 500, status: 'COMMITTED' });
-  const busy = await startServer([message]);
-  try {
-    expect((await client(busy.url).getMessageById(message.messageId)).metadata.status).toBe('COMMITTED');
-    await busy.store.apply([{ kind: 'Snapshot', message: makeMessage({ number: 500, status: 'SUCCESS' }) }]);
-    expect((await client(busy.url).getMessageById(message.messageId)).metadata.status).toBe('SUCCESS');
-  } finally {
-    await busy.close();
-  }
+  const busy = await startServerForTest([message]);
+  const status = async () => (await client(busy.url).getMessageById(message.messageId)).metadata.status;
+  expect(await status()).toBe('COMMITTED');
+  await busy.store.apply([makeSnapshot(makeMessage({ number: 500, status: 'SUCCESS' }))]);
+  expect(await status()).toBe('SUCCESS');
 });
 
-function describeMessage({
-  sourceNetworkInfo,
-  destNetworkInfo,
-  version,
-  status,
-  tokenAmounts,
-}: Message): string {
-  const lane = `${sourceNetworkInfo.chainFamily} to ${destNetworkInfo.chainFamily}`;
-  return `${lane}, ${version}, ${status}, ${tokenAmounts.length} tokens`;
+function describeMessage(message: Message): string {
+  const lane = `${message.sourceNetworkInfo.chainFamily} to ${message.destNetworkInfo.chainFamily}`;
+  return `${lane}, ${message.version}, ${message.status}, ${message.tokenAmounts.length} tokens`;
 }

@@ -6,8 +6,7 @@ import { drive } from '../lab/driver.ts';
 import type { SentMessage, Version } from '../lab/lab.ts';
 import { CCIPAPIClient, CCIPError } from '../lab/sdk.ts';
 import { EVMChain, silent } from '../lab/sdk-chain.ts';
-import { clientErrorOf } from './client-error.ts';
-import { createLabService, prepare } from './lab-service.ts';
+import { clientErrorOf, createLabService, prepare } from './lab-service.ts';
 
 const service = createLabService();
 const { index, recordOf } = service;

@@ -4,16 +4,10 @@ import type { Message } from '../../src/domain/message.ts';
 import { type RunningServer, startServer } from '../api/running-server.ts';
 import { indexOnce } from '../chain/indexing.ts';
 import { type Lab, type Lane, type SentMessage, startLab } from '../lab/lab.ts';
-
-export interface LabService {
-  readonly lab: Lab;
-  readonly server: RunningServer;
-  index(): Promise<void>;
-  recordOf(message: SentMessage): Promise<Message>;
-}
+import { CCIPError, type SdkError } from '../lab/sdk.ts';
 
 /** Started before the tests of the file or group that calls it, and closed after them. */
-export function createLabService(): LabService {
+export function createLabService() {
   let lab: Lab;
   let server: RunningServer;
   beforeAll(async () => {
@@ -35,7 +29,8 @@ export function createLabService(): LabService {
       await indexOnce(server.store, lab);
       await indexOnce(server.store, lab);
     },
-    recordOf: async ({ messageId }) => (await server.ask(`/v2/messages/${messageId}`)).json<Message>(),
+    recordOf: async ({ messageId }: SentMessage) =>
+      (await server.ask(`/v2/messages/${messageId}`)).json<Message>(),
   };
 }
 
@@ -44,4 +39,14 @@ export async function prepare(lane: Lane, messages: readonly SentMessage[]): Pro
   if (lane.version === '2.0') return;
   await lane.commit(messages);
   if (lane.version === '1.2' || lane.version === '1.5') await lane.bless(messages);
+}
+
+/** The error with which the official client fails. */
+export async function clientErrorOf(promise: Promise<unknown>): Promise<SdkError> {
+  const error: unknown = await promise.then(
+    () => undefined,
+    (reason) => reason,
+  );
+  if (!CCIPError.isCCIPError(error)) throw new Error(`Not an error of the client: ${error}`);
+  return error;
 }

@@ -1,11 +1,11 @@
 /** A cursor is something that only a server on the same database can have made, and it can ask for no more than a request. */
 import { randomBytes } from 'node:crypto';
-import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { QTerm } from '../../src/domain/filters/parameter-values.ts';
 import type { Filters } from '../../src/domain/filters/query.ts';
 import { openStore } from '../../src/store/store.ts';
 import {
+  type Answer,
   expectError,
   type RunningServer,
   type SearchBody,
@@ -14,6 +14,7 @@ import {
 } from '../api/running-server.ts';
 import { createTestDatabase } from '../database.ts';
 import { digits, evmAddress, hashOf, makeMessage, makeSnapshot } from '../fixtures.ts';
+import { queryOnce } from '../postgres.ts';
 import { heavyTerms, withMac, withPublicChecksum } from './forged-cursor.ts';
 
 const messages = Array.from({ length: 9 }, (_, index) => makeMessage({ number: index + 1 }));
@@ -29,10 +30,13 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-const idsBehind = async (from: Pick<RunningServer, 'ask'>, cursor: string | null) =>
-  (await from.ask(`/v2/messages?limit=1000&cursor=${cursor}`))
-    .json<SearchBody>()
-    .data.map(({ messageId }) => messageId);
+type Asked = Pick<RunningServer, 'ask'>;
+const pageOf = async (from: Asked, limit: number) =>
+  (await from.ask(`/v2/messages?limit=${limit}`)).json<SearchBody>();
+const askBehind = (from: Asked, cursor: string | null): Promise<Answer> =>
+  from.ask(`/v2/messages?limit=1000&cursor=${cursor}`);
+const idsBehind = async (from: Asked, cursor: string | null) =>
+  (await askBehind(from, cursor)).json<SearchBody>().data.map(({ messageId }) => messageId);
 
 describe('a forged cursor is rejected before the database is searched', () => {
   const filters: readonly (readonly [what: string, filters: unknown])[] = [
@@ -49,8 +53,7 @@ describe('a forged cursor is rejected before the database is searched', () => {
   let honest: string;
   const macOf = (cursor: string) => Buffer.from(cursor, 'base64url').subarray(1, 17);
   beforeAll(async () => {
-    const page = (await server.ask('/v2/messages?limit=3')).json<SearchBody>();
-    honest = page.pagination.cursor ?? '';
+    honest = (await pageOf(server, 3)).pagination.cursor ?? '';
     expect(await idsBehind(server, honest)).toEqual(newestFirst.slice(3));
   });
 
@@ -60,7 +63,7 @@ describe('a forged cursor is rejected before the database is searched', () => {
     const reads: string[] = [];
     const stop = server.store.observeReads((label) => reads.push(label));
     try {
-      const answer = await server.ask(`/v2/messages?cursor=${forge(payloadOf(held))}`);
+      const answer = await askBehind(server, forge(payloadOf(held)));
       const body = expectError(answer, 400, 'INVALID_CURSOR');
       expect(body.details[0]?.problem).toMatch(/another version|another database/);
       expect(reads.filter((label) => label === 'search')).toEqual([]);
@@ -83,71 +86,59 @@ describe('a cursor with a right MAC is held to the bounds of a request', () => {
   ];
   test.each(beyond)('%s: 400', async (_what, filters) => {
     const cursor = server.store.cursors.encode({ filters, view: 'full', after });
-    expectError(await server.ask(`/v2/messages?cursor=${cursor}`), 400, 'INVALID_CURSOR');
+    expectError(await askBehind(server, cursor), 400, 'INVALID_CURSOR');
   });
 
   test('what a request may ask for at most is taken, by a request and by a cursor', async () => {
-    const text = {
-      q: Array.from({ length: 10 }, (_, n) => hashOf('term', n)).join(','),
-      sender: evmAddress('a'),
-    };
-    expect((await server.ask(`/v2/messages?${new URLSearchParams(text)}`)).status).toBe(200);
+    const q = Array.from({ length: 10 }, (_, n) => hashOf('term', n)).join(',');
+    expect((await server.ask(`/v2/messages?q=${q}&sender=${evmAddress('a')}`)).status).toBe(200);
     const filters = { q: heavyTerms(10, 1), sender: [digits('a').slice(0, 40)] };
     const cursor = server.store.cursors.encode({ filters, view: 'full', after });
-    expect((await server.ask(`/v2/messages?cursor=${cursor}`)).status).toBe(200);
+    expect((await askBehind(server, cursor)).status).toBe(200);
   });
 });
 
 describe('the key of cursors is the database’s', () => {
-  /** Another server with a store of its own on the same database. */
-  async function serveAgain(): Promise<RunningServer> {
-    const store = await openStore({ place: { url: server.store.url } });
-    const another = await serveStore({ ...store, url: server.store.url });
+  /** Another server with a store of its own. */
+  async function serve(url: string): Promise<RunningServer> {
+    const another = await serveStore({ ...(await openStore({ place: { url } })), url });
     onTestFinished(() => another.close());
     return another;
   }
 
   test('a cursor is taken by another server on the database, and by one that starts later', async () => {
-    const page = (await server.ask('/v2/messages?limit=4')).json<SearchBody>();
-    const another = await serveAgain();
+    const page = await pageOf(server, 4);
+    const another = await serve(server.store.url);
     expect(await idsBehind(another, page.pagination.cursor)).toEqual(newestFirst.slice(4));
-    const back = (await another.ask('/v2/messages?limit=5')).json<SearchBody>();
+    const back = await pageOf(another, 5);
     expect(await idsBehind(server, back.pagination.cursor)).toEqual(newestFirst.slice(5));
     // The same search has the same cursor everywhere: answers and their entity tags do not depend on the server.
-    expect((await another.ask('/v2/messages?limit=4')).json<SearchBody>()).toEqual(page);
+    expect(await pageOf(another, 4)).toEqual(page);
   });
 
   test('a server on another database rejects it, and says so', async () => {
     // From the template of the tests it would have the same key, as a restored backup has.
     const database = await createTestDatabase({ empty: true });
-    const store = await openStore({ place: { url: database.url } });
-    await store.apply(messages.map(makeSnapshot));
-    const elsewhere = await serveStore({ ...store, url: database.url });
-    onTestFinished(async () => {
-      await elsewhere.close();
-      await database.drop();
-    });
-    const page = (await server.ask('/v2/messages?limit=4')).json<SearchBody>();
-    const answer = await elsewhere.ask(`/v2/messages?cursor=${page.pagination.cursor}`);
-    const body = expectError(answer, 400, 'INVALID_CURSOR');
+    onTestFinished(() => database.drop());
+    const elsewhere = await serve(database.url);
+    await elsewhere.store.apply(messages.map(makeSnapshot));
+    const page = await pageOf(server, 4);
+    const body = expectError(await askBehind(elsewhere, page.pagination.cursor), 400, 'INVALID_CURSOR');
     expect(body.message).toContain('issued by a server with another database');
-    const own = (await elsewhere.ask('/v2/messages?limit=4')).json<SearchBody>();
+    const own = await pageOf(elsewhere, 4);
     expect(await idsBehind(elsewhere, own.pagination.cursor)).toEqual(newestFirst.slice(4));
   });
 
   test('without its row no store opens, and the words say what to do', async () => {
     const database = await createTestDatabase();
     onTestFinished(() => database.drop());
-    const client = new pg.Client({ connectionString: database.url });
-    await client.connect();
-    await client.query('delete from cursor_key');
-    await expect(openStore({ place: { url: database.url } })).rejects.toThrow(
-      'The table cursor_key is empty',
-    );
-    await client.query('insert into cursor_key default values');
-    const { rows } = await client.query('select octet_length(key) as bytes from cursor_key');
-    expect(rows).toEqual([{ bytes: 32 }]);
-    await client.end();
-    await (await openStore({ place: { url: database.url } })).close();
+    const { url } = database;
+    await queryOnce(url, 'delete from cursor_key');
+    await expect(openStore({ place: { url } })).rejects.toThrow('The table cursor_key is empty');
+    await queryOnce(url, 'insert into cursor_key default values');
+    expect(await queryOnce(url, 'select octet_length(key) as bytes from cursor_key')).toEqual([
+      { bytes: 32 },
+    ]);
+    await (await openStore({ place: { url } })).close();
   });
 });

@@ -5,13 +5,13 @@
  *
  * A few thousand requests by default, 100,000 with LANESCAN_TEST_SCALE=full; LANESCAN_TEST_SEED chooses others.
  */
-import pg from 'pg';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type RunningServer, startServer } from '../api/running-server.ts';
 import { digestOfTables } from '../database.ts';
 import { sampleMessages } from '../fixtures/sample-messages.ts';
 import { evmAddress, makeMessage } from '../fixtures.ts';
+import { connectTo } from '../postgres.ts';
 import { createJudge } from './judge.ts';
 import {
   createRequestGenerator,
@@ -59,8 +59,7 @@ beforeAll(async () => {
 afterAll(() => server.close());
 
 async function digest(): Promise<readonly unknown[]> {
-  const client = new pg.Client({ connectionString: server.store.url });
-  await client.connect();
+  const client = await connectTo(server.store.url);
   return digestOfTables(client).finally(() => client.end());
 }
 

@@ -1,15 +1,13 @@
 // @module-tag slow: starts the program for every verb that there is
 /** A server can work with a database role that may only read, and `migrate` grants what it needs. */
-import { writeFileSync } from 'node:fs';
-import path from 'node:path';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { type SearchBody, serveStore } from '../api/running-server.ts';
-import { freshFolder, lanescan } from '../cli/program.ts';
-import { urlOfDatabase } from '../cluster.ts';
+import { configFile, lanescan, lanescanOn, sepoliaYaml } from '../cli/program.ts';
 import { createTestDatabase, dataTables, type TestDatabase } from '../database.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
+import { connectTo, queryOnce, urlOfDatabase } from '../postgres.ts';
 
 /** A name that a database takes and careless quoting does not. */
 const READER = `reader "of" ${process.pid}'; drop table message; --`;
@@ -23,7 +21,7 @@ let closers: (() => Promise<void>)[] = [];
 
 beforeEach(async () => {
   database = await createTestDatabase();
-  owner = await connect(database.url);
+  owner = await connectTo(database.url);
   for (const role of [READER, STRANGER]) await owner.query(`create role ${quoted(role)} login`);
 });
 afterEach(async () => {
@@ -31,16 +29,9 @@ afterEach(async () => {
   closers = [];
   await owner.end();
   await database.drop();
-  const cleaner = await connect(urlOfDatabase(database.url, 'postgres'));
-  for (const role of [READER, STRANGER]) await cleaner.query(`drop role ${quoted(role)}`);
-  await cleaner.end();
+  for (const role of [READER, STRANGER])
+    await queryOnce(urlOfDatabase(database.url, 'postgres'), `drop role ${quoted(role)}`);
 });
-
-async function connect(url: string): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  return client;
-}
 
 function urlAs(role: string, of = database): string {
   const url = new URL(of.url);
@@ -48,8 +39,9 @@ function urlAs(role: string, of = database): string {
   return url.href;
 }
 
-const migrateAs = (url: string, role: string) =>
-  lanescan(['migrate', '--grant-read', role], { env: { DATABASE_URL: url } });
+const migrateAs = (url: string, role: string) => lanescanOn({ url }, 'migrate', '--grant-read', role);
+const mayRead = (role: string, table: string) =>
+  queryOnce(database.url, `select has_table_privilege($1, $2, 'select') as may`, [role, table]);
 
 async function openAs(role: string): Promise<Store & { readonly url: string }> {
   return { ...(await openStore({ place: { url: urlAs(role) } })), url: urlAs(role) };
@@ -77,19 +69,16 @@ describe('a role that was granted reading', () => {
     closers.push(() => server.close());
 
     const { messageId } = first;
+    const one = `/v2/messages/${messageId}`;
     for (const path of [
-      '/v2/messages',
-      `/v2/messages/${messageId}`,
-      `/v2/messages/${messageId}/history`,
-      `/v2/messages/${messageId}/execution-inputs`,
-      '/v2/messages/export?format=ndjson',
-      '/v2/lanes',
-      '/v2/networks',
-      '/v2/stats',
-      '/healthz',
-      '/readyz',
-      '/metrics',
-      '/openapi.json',
+      ...[
+        '/v2/messages',
+        one,
+        `${one}/history`,
+        `${one}/execution-inputs`,
+        '/v2/messages/export?format=ndjson',
+      ],
+      ...['/v2/lanes', '/v2/networks', '/v2/stats', '/healthz', '/readyz', '/metrics', '/openapi.json'],
     ]) {
       const { status, text } = await server.ask(path);
       expect({ path, status, text }).toMatchObject({ status: path.endsWith('inputs') ? 404 : 200 });
@@ -104,7 +93,7 @@ describe('a role that was granted reading', () => {
   });
 
   test('can change nothing, whatever a statement tries', async () => {
-    const reader = await connect(urlAs(READER));
+    const reader = await connectTo(urlAs(READER));
     closers.push(() => reader.end());
     const tables = await dataTables(owner);
     expect(tables.length).toBeGreaterThan(10);
@@ -123,38 +112,26 @@ describe('a role that was granted reading', () => {
 
   test('reads what later migrations make', async () => {
     await owner.query('create table of_tomorrow as select 1 as x');
-    const reader = await connect(urlAs(READER));
+    const reader = await connectTo(urlAs(READER));
     closers.push(() => reader.end());
     expect((await reader.query('select x from of_tomorrow')).rows).toEqual([{ x: 1 }]);
   });
 
   test('is rejected before anything is done, by every verb that writes', async () => {
-    const folder = freshFolder();
-    const file = path.join(folder, 'lanescan.yaml');
-    const target = 'url: https://receiver.example/hook';
-    writeFileSync(
-      file,
-      `webhooks:\n  - name: ops\n    ${target}\n    secret: \${OPS}\n` +
-        'networks:\n  - network: ethereum-testnet-sepolia\n    rpc: ["http://127.0.0.1:9"]\n    routers: ["0x0BF3dE8c5D3e8A2B34D2BEeB17ABfCeBaf363A59"]\n',
-    );
-    const records = path.join(folder, 'records.ndjson');
-    writeFileSync(records, `${JSON.stringify(makeMessage())}\n`);
-    const env = {
-      DATABASE_URL: urlAs(READER),
-      OPS: `whsec_${Buffer.alloc(32, 1).toString('base64')}`,
-    };
-    const config = ['--config', file];
-    for (const args of [
-      ['serve', '--port', '0', '--log-level', 'silent', ...config],
-      ['serve', '--port', '0', '--log-level', 'silent', '--index', ...config],
-      ['index', ...config],
-      ['import', records],
-      ['mirror', 'http://127.0.0.1:9', '--once'],
-      ['demo', '--port', '0', '--log-level', 'silent', ...config],
-      ['webhooks', 'replay', 'ops', '--parked', ...config],
+    const hook = `{ name: ops, url: "https://receiver.example/hook", secret: "\${OPS}" }`;
+    const config = configFile(`webhooks: [${hook}]\n${sepoliaYaml('http://127.0.0.1:9')}`);
+    const env = { DATABASE_URL: urlAs(READER), OPS: `whsec_${Buffer.alloc(32, 1).toString('base64')}` };
+    for (const verb of [
+      'serve --port 0 --log-level silent',
+      'serve --port 0 --log-level silent --index',
+      'index',
+      'import -',
+      'mirror http://127.0.0.1:9 --once',
+      'demo --port 0 --log-level silent',
+      'webhooks replay ops --parked',
     ]) {
-      const { code, stderr } = await lanescan(args, { env });
-      expect({ args, code, stderr }).toMatchObject({
+      const { code, stderr } = await lanescan([...verb.split(' '), '--config', config], { env });
+      expect({ verb, code, stderr }).toMatchObject({
         code: 1,
         stderr: expect.stringMatching(/The database role may only read.*DATABASE_URL/),
       });
@@ -171,7 +148,7 @@ describe('a role that was granted reading', () => {
     await store.close();
 
     const url = urlAs(READER, simulated);
-    const { code, stderr } = await lanescan(['demo', '--port', '0'], { env: { DATABASE_URL: url } });
+    const { code, stderr } = await lanescanOn({ url }, 'demo', '--port', '0');
     expect({ code, stderr }).toEqual({
       code: 1,
       stderr: expect.stringMatching(
@@ -189,16 +166,11 @@ describe('a role that was granted reading', () => {
     const { code, stderr } = await migrateAs(urlAs(READER), STRANGER);
     expect(stderr).toMatch(/may not let .* read: permission denied for table .*Nothing was granted/);
     expect(code).toBe(1);
-    const { rows } = await owner.query(`select has_table_privilege($1, 'message', 'select') as may`, [
-      STRANGER,
-    ]);
-    expect(rows).toEqual([{ may: false }]);
+    expect(await mayRead(STRANGER, 'message')).toEqual([{ may: false }]);
   });
 
   test('is told who must migrate when the schema is older than the program', async () => {
-    await owner.query(
-      `delete from migration where number = (select max(number) from migration) returning name`,
-    );
+    await owner.query('delete from migration where number = (select max(number) from migration)');
     const said = await errorOf(openAs(READER));
     expect(said).toMatch(/^The schema lacks migration \d{4}-[\w-]+, and the role .* may not apply it/);
     expect(said).toContain('Run `lanescan migrate` with the role that owns the tables');
@@ -225,18 +197,13 @@ describe('granting', () => {
   test('leaves alone what others keep in the same schema', async () => {
     await owner.query(`create table payroll (x int); alter table payroll owner to ${quoted(STRANGER)}`);
     expect((await migrateAs(database.url, READER)).code).toBe(0);
-    const { rows } = await owner.query(`select has_table_privilege($1, 'payroll', 'select') as may`, [
-      READER,
-    ]);
-    expect(rows).toEqual([{ may: false }]);
+    expect(await mayRead(READER, 'payroll')).toEqual([{ may: false }]);
     await owner.query('drop table payroll');
   });
 
   test('to a role that is not there fails with what to do', async () => {
     const { code, stderr } = await migrateAs(database.url, 'nobody "here"');
-    expect(stderr).toMatch(
-      /There is no database role "nobody ""here""".*create role "nobody ""here""" login/,
-    );
+    expect(stderr).toMatch(/There is no database role "nobody ""here""".*create role "nobody ""here"""/);
     expect(code).toBe(1);
   });
 

@@ -28,192 +28,90 @@ export const openApiDocument: OpenApiDocument = JSON.parse(
 );
 
 /** Sends a request over a line, or over a connection of its own where it may not be whole. */
-export async function sendGenerated(
-  { text, isBroken }: GeneratedRequest,
-  line: Line,
-  port: number,
-): Promise<Outcome> {
+export async function sendGenerated(request: GeneratedRequest, line: Line, port: number): Promise<Outcome> {
+  const { text, isBroken } = request;
   const own = isBroken ? openLine(port) : line;
-  const outcome = await own.send(Buffer.from(text, 'latin1'), {
-    hangUp: isBroken,
-    isHead: text.startsWith('HEAD '),
-  });
+  const isHead = text.startsWith('HEAD ');
+  const outcome = await own.send(Buffer.from(text, 'latin1'), { hangUp: isBroken, isHead });
   if (isBroken) own.close();
   return outcome;
 }
 
 /** Statements that do harm, or show that they were run, where text is taken for SQL. */
 export const sqlInjections: readonly string[] = [
-  `'`,
-  `"`,
-  `\\`,
-  `' or '1'='1`,
-  `' or 1=1 --`,
-  `0) or (1=1`,
-  `1; drop table message; --`,
-  `'; truncate message cascade; --`,
-  `'; update message set record = '{}'; --`,
-  `' union select null, version(), current_user --`,
-  `1 union all select passwd from pg_shadow`,
-  `'||pg_sleep(20)||'`,
-  `1;select pg_sleep(20)`,
-  `$1`,
-  `$$; drop schema public cascade; $$`,
-  `%27%20OR%20%271%27=%271`,
-  `\\x27 or 1=1`,
-  `/**/or/**/1=1`,
-  `{"$gt":""}`,
-  `admin'/*`,
-  `1 limit 1 offset 1`,
-  `pg_catalog.pg_class`,
-  `E'\\\\' or true --`,
-  `\u02bc or 1=1 --`,
+  ...[
+    `'`,
+    `"`,
+    `\\`,
+    `' or '1'='1`,
+    `' or 1=1 --`,
+    `0) or (1=1`,
+    `1; drop table message; --`,
+    `$1`,
+    `{"$gt":""}`,
+  ],
+  ...[`'; truncate message cascade; --`, `'; update message set record = '{}'; --`, `1 limit 1 offset 1`],
+  ...[
+    `' union select null, version(), current_user --`,
+    `1 union all select passwd from pg_shadow`,
+    `admin'/*`,
+  ],
+  ...[
+    `'||pg_sleep(20)||'`,
+    `1;select pg_sleep(20)`,
+    `$$; drop schema public cascade; $$`,
+    `pg_catalog.pg_class`,
+  ],
+  ...[`%27%20OR%20%271%27=%271`, `\\x27 or 1=1`, `/**/or/**/1=1`, `E'\\\\' or true --`, `\u02bc or 1=1 --`],
 ];
 
+const wordsOf = (text: string) => text.trim().split(/\s+/);
+
 const nonsense: readonly string[] = [
-  '',
-  ' ',
-  ',',
-  ',,',
-  '0',
-  '-0',
-  '-1',
-  '1.5',
-  '1e3',
-  '0x',
-  '0x0',
-  '0b1',
-  'NaN',
-  'Infinity',
-  'null',
-  'undefined',
-  'true',
-  'TRUE',
-  '[]',
-  '{}',
-  '[object Object]',
-  '__proto__',
-  'constructor',
-  'toString',
-  'hasOwnProperty',
-  '18446744073709551615',
-  '18446744073709551616',
-  '9'.repeat(400),
-  '0'.repeat(5000),
-  `0x${'0'.repeat(64)}`,
-  `0x${'f'.repeat(63)}`,
-  `0x${'g'.repeat(64)}`,
-  `0X${'A'.repeat(40)}`,
-  '1'.repeat(44),
-  'I'.repeat(44),
-  `0:${'a'.repeat(64)}`,
-  `EQ${'A'.repeat(46)}`,
-  `party::1220${'a'.repeat(64)}`,
-  '2026-01-01T00:00:00Z',
-  '2026-02-30T25:61:61Z',
-  '0000-00-00T00:00:00Z',
-  '9999-12-31T23:59:59.999999999Z',
-  '+275760-09-13T00:00:00.001Z',
-  '2026-01-01T00:00:00+99:99',
-  'SUCCESS,SUCCESS',
-  'SUCCESS,',
-  'success',
-  '\u0000',
-  'a\u0000b',
-  '\r\nX-Injected: yes',
-  '\n{"level":60,"msg":"forged"}',
-  '\u001b[2J',
-  '\u202e\u2066right to left',
-  '\ufeff',
-  '\ufffd',
-  '\ud800',
-  'ﬀ０ｘ１２',
-  '٣',
-  'é'.repeat(100),
-  '😀'.repeat(50),
-  'Ａ'.repeat(40),
-  '<script>alert(1)</script>',
-  '"><img src=x onerror=alert(1)>',
+  ...[
+    '',
+    ' ',
+    '[object Object]',
+    '(((((((((((((((((((((((((((((',
+    '() { :; }; echo',
+    '%s%n%d',
+    '..\\..\\windows',
+  ],
+  ...wordsOf(`, ,, 0 -0 -1 1.5 1e3 0x 0x0 0b1 NaN Infinity null undefined true TRUE [] {} * %
+    __proto__ constructor toString hasOwnProperty 18446744073709551615 18446744073709551616
+    2026-01-01T00:00:00Z 2026-02-30T25:61:61Z 0000-00-00T00:00:00Z 9999-12-31T23:59:59.999999999Z
+    +275760-09-13T00:00:00.001Z 2026-01-01T00:00:00+99:99 SUCCESS,SUCCESS SUCCESS, success
+    <script>alert(1)</script> ../../../../etc/passwd file:///etc/passwd http://169.254.169.254/ ﬀ０ｘ１２ ٣`),
+  ...['9'.repeat(400), '0'.repeat(5000), '1'.repeat(44), 'I'.repeat(44), `EQ${'A'.repeat(46)}`],
+  ...[`0x${'0'.repeat(64)}`, `0x${'f'.repeat(63)}`, `0x${'g'.repeat(64)}`, `0X${'A'.repeat(40)}`],
+  ...[
+    `0:${'a'.repeat(64)}`,
+    `party::1220${'a'.repeat(64)}`,
+    'é'.repeat(100),
+    '😀'.repeat(50),
+    'Ａ'.repeat(40),
+  ],
+  ...['\u0000', 'a\u0000b', '\u001b[2J', '\u202e\u2066right to left', '\ufeff', '\ufffd', '\ud800'],
+  ...['\r\nX-Injected: yes', '\n{"level":60,"msg":"forged"}', '"><img src=x onerror=alert(1)>'],
   // biome-ignore lint/suspicious/noTemplateCurlyInString: an attack on code that evaluates templates
   '{{7*7}}${7*7}#{7*7}',
-  '() { :; }; echo',
-  '../../../../etc/passwd',
-  '..\\..\\windows',
-  'file:///etc/passwd',
-  'http://169.254.169.254/',
-  '*',
-  '%',
-  '%s%n%d',
-  '(((((((((((((((((((((((((((((',
   ...sqlInjections,
 ];
 
 const oddKeys: readonly string[] = [
-  '',
-  'a[b]',
-  'limit[]',
-  'limit[0]',
-  'sender[$ne]',
-  'q[][][]',
-  '__proto__[x]',
-  '__proto__',
-  'constructor[prototype][x]',
-  'constructor',
-  'Limit',
-  'limit ',
-  ' limit',
-  'limit\u0000',
-  'ｌimit',
-  'sender.length',
-  'x'.repeat(300),
-  '😀',
+  ...wordsOf(`a[b] limit[] limit[0] sender[$ne] q[][][] __proto__[x] __proto__ constructor[prototype][x] constructor
+    Limit ｌimit sender.length 😀`),
+  ...['', 'limit ', ' limit', 'limit\u0000', 'x'.repeat(300)],
 ];
 
-const methods: readonly string[] = [
-  'POST',
-  'PUT',
-  'DELETE',
-  'PATCH',
-  'TRACE',
-  'OPTIONS',
-  'PROPFIND',
-  'SEARCH',
-  'MKCOL',
-  'LINK',
-];
+const methods = wordsOf('POST PUT DELETE PATCH TRACE OPTIONS PROPFIND SEARCH MKCOL LINK');
 const unknownMethods: readonly string[] = ['FETCH', 'get', 'G\u00cbT', 'GET\t', '', 'SELECT', 'PRI'];
 
+const accepted = '*/* application/json text/html text/*;q=0.5,*/*;q=0 application/json;q=0 ;;; , a/b/c *';
+const codings = 'gzip br gzip,br;q=0.5 identity;q=0 *;q=0 gzip;q=NaN gzip;q=-1 zstd,deflate ;q=1 __proto__';
 const oddHeaders: readonly (readonly [name: string, values: readonly string[]])[] = [
-  [
-    'Accept',
-    [
-      '*/*',
-      'application/json',
-      'text/html',
-      'text/*;q=0.5, */*;q=0',
-      'application/json;q=0',
-      ';;;',
-      ',',
-      'a/b/c',
-      '*',
-      `${'text/x, '.repeat(500)}*/*`,
-    ],
-  ],
-  [
-    'Accept-Encoding',
-    [
-      'gzip',
-      'br',
-      'gzip, br;q=0.5',
-      'identity;q=0',
-      '*;q=0',
-      'gzip;q=NaN',
-      'gzip;q=-1',
-      'zstd, deflate',
-      ';q=1',
-      '__proto__',
-    ],
-  ],
+  ['Accept', [...wordsOf(accepted), `${'text/x, '.repeat(500)}*/*`]],
+  ['Accept-Encoding', wordsOf(codings)],
   ['If-None-Match', ['*', '""', 'W/"x"', '"', ',,,', `"${'a'.repeat(3000)}"`, '"a", "b", W/"c"']],
   ['If-Modified-Since', ['yesterday', 'Thu, 01 Jan 1970 00:00:00 GMT']],
   ['Range', ['bytes=0-10', 'bytes=-1', 'bytes=9-1', 'rows=1-2']],
@@ -356,11 +254,8 @@ export function createRequestGenerator(
     const choice = random.fraction();
     if (choice < 0.72) return sensible(random, name, schema);
     if (choice < 0.82) return mutated(random, sensible(random, name, schema));
-    if (choice < 0.823)
-      return random
-        .pick(nonsense)
-        .repeat(3)
-        .padEnd(100_000, random.pick(['x', '0', ',']));
+    const beginning = random.pick(nonsense).repeat(3);
+    if (choice < 0.823) return beginning.padEnd(100_000, random.pick(['x', '0', ',']));
     if (choice < 0.83) return 'y'.repeat(random.integer(20_000, 40_000));
     return random.pick(nonsense);
   };
@@ -375,14 +270,8 @@ export function createRequestGenerator(
   };
 
   const cursorOf = (random: Randomness): string => {
-    const filters = parseSearch(
-      random.chance(0.5)
-        ? []
-        : [[random.pick(['status', 'sender']), '']].map(([name = '']) => [
-            name,
-            random.pick(known[name] ?? []),
-          ]),
-    ).filters;
+    const name = random.pick(['status', 'sender']);
+    const { filters } = parseSearch(random.chance(0.5) ? [] : [[name, random.pick(known[name] ?? [])]]);
     const after = pageKey(random.pick(messages));
     const cursor = cursors.encode({ filters, view: random.pick(['full', 'summary']), after });
     const choice = random.fraction();
@@ -401,11 +290,7 @@ export function createRequestGenerator(
 }
 
 /** A cursor whose contents are not those of a request, or hardly, in each of the ways in which one could be made. */
-function forged(
-  random: Randomness,
-  after: { sentAt: number; messageId: string },
-  cursors: CursorCodec,
-): string {
+function forged(random: Randomness, after: Cursor['after'], cursors: CursorCodec): string {
   const name = random.pick(filterNames);
   const example: string = filterTable[name].example;
   const payload: unknown = random.pick<unknown>([
@@ -498,9 +383,7 @@ function headersOf(random: Randomness): string {
     const line = `${name}: ${value}\r\n`;
     return name !== 'Connection' && random.chance(0.05) ? line.repeat(random.integer(2, 50)) : line;
   });
-  if (random.chance(0.01)) {
-    lines.push(Array.from({ length: 1500 }, (_, index) => `X-${index}: 1\r\n`).join(''));
-  }
+  if (random.chance(0.01)) lines.push(...Array.from({ length: 1500 }, (_, index) => `X-${index}: 1\r\n`));
   return lines.join('');
 }
 
@@ -510,14 +393,11 @@ function broken(random: Randomness, text: string): string {
   const [before, after] = [text.slice(0, at), text.slice(at)];
   const anyByte = () => String.fromCharCode(random.integer(0, 255));
   const versions = ['HTTP/1.0', 'HTTP/2.0', 'HTTP/0.9', 'HTTP/1.', 'ICY/1.1', ''];
-  const hosts = [
-    'Host: a\r\nHost: b',
-    'X: y',
+  const lengths = [
     'Content-Length: 5\r\nContent-Length: 6',
     'Transfer-Encoding: chunked\r\nContent-Length: 3',
-    'Transfer-Encoding: xchunked',
-    ' folded: line',
   ];
+  const hosts = ['Host: a\r\nHost: b', 'X: y', 'Transfer-Encoding: xchunked', ' folded: line', ...lengths];
   const ways = [
     () => before,
     () => before + anyByte() + after.slice(1),

@@ -1,19 +1,23 @@
 // @module-tag slow: starts a whole deployment; the reading of secrets is in webhooks/configuration.test.ts
 /**
- * Recognisable secrets in every place that takes one, every verb and every path tried, with neighbours that repeat what
- * they are told: none of the secrets comes out anywhere.
+ * Recognisable secrets in every place that takes one, and hosts that only the operator knows, all of it failing, with neighbours
+ * that repeat what they are told. Every verb and every path is tried: no secret comes out anywhere, and no host over HTTP.
  */
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
-import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createRedactor } from '../../src/base/url-parts.ts';
-import { buildProgram, freshFolder, lanescan, type Outcome, start } from '../cli/program.ts';
-import { createTestDatabase, dataTables, type TestDatabase } from '../database.ts';
-import { makeMessage } from '../fixtures.ts';
+import { problemKinds, problemSentences } from '../../src/domain/networks/indexing-problem.ts';
+import { networks } from '../../src/domain/networks/networks.ts';
+import type { Store } from '../../src/store/store.ts';
+import { buildProgram, configFile, freshFolder, lanescan, type Outcome, start } from '../cli/program.ts';
+import { dataTables, openTestStore } from '../database.ts';
+import { fuji, makeMessage, makeSnapshot, sepolia } from '../fixtures.ts';
+import { connectTo } from '../postgres.ts';
+import { openApiDocument } from './request-generator.ts';
 
 const secrets = {
   databasePassword: 'dbpassword-SECRET-1',
@@ -50,6 +54,19 @@ const around = (text: string, trace: string) => {
   return text.slice(Math.max(0, at - 200), at + trace.length + 50);
 };
 
+/** Each place has its own host and port, so that a leak names where it came from. `.invalid` never resolves. */
+const planted = {
+  rpc: 'planted-rpc.invalid:54321',
+  verifier: 'planted-verifier.invalid:54322',
+  hook: 'planted-hook.invalid:54323',
+  replica: 'planted-replica.invalid:54324',
+  mirror: 'planted-mirror.invalid:54325',
+  closed: '127.0.0.1:54326',
+};
+const hosts = Object.values(planted).flatMap((place) =>
+  place.split(':').filter((part) => part !== '127.0.0.1'),
+);
+
 /** A neighbour that answers every request with all it was told: path, query and credentials. */
 async function startParrot(status: number) {
   const server = createServer((request, response) => {
@@ -71,65 +88,78 @@ async function startParrot(status: number) {
   };
 }
 
-let database: TestDatabase;
-let folder: string;
+const message = makeMessage({ number: 1 });
+const { messageId } = message;
+/** A network whose problem an older version stored, without a kind. */
+const OLD = 'ethereum-mainnet';
+const OLD_KEY = 'planted-key';
+const routers = ['0x0BF3dE8c5D3e8A2B34D2BEeB17ABfCeBaf363A59'];
+
+let store: Store & { readonly url: string };
 let env: Record<string, string>;
-let config: string;
+const records = path.join(freshFolder(), 'records.ndjson');
 const parrots: { readonly host: string; close(): void }[] = [];
+// biome-ignore-start lint/suspicious/noTemplateCurlyInString: that is how the file has it
+const config = configFile(
+  JSON.stringify({
+    networks: [
+      { network: fuji.name, rpc: ['${RPC_401}', '${RPC_500}', '${RPC_200}', '${RPC_CLOSED}'], routers },
+      {
+        network: sepolia.name,
+        rpc: ['${RPC_PLANTED}', '${RPC_AWAY}'],
+        routers,
+        verifierResults: '${VERIFIER}',
+      },
+    ],
+    webhooks: [
+      { name: 'ops', url: '${HOOK}', secret: '${OPS}', allowPrivate: true },
+      { name: 'planted', url: '${HOOK_PLANTED}', secret: '${OPS}', allowPrivate: true },
+    ],
+    apiKeys: [
+      {
+        name: 'partner',
+        sha256: createHash('sha256').update(secrets.apiKey).digest('hex'),
+        perSecond: 5,
+        burst: 5,
+      },
+    ],
+  }),
+);
+// biome-ignore-end lint/suspicious/noTemplateCurlyInString: that is how the file has it
 
 beforeAll(async () => {
   await buildProgram();
-  database = await createTestDatabase();
-  folder = freshFolder();
+  store = await openTestStore();
   for (const status of [401, 404, 500, 200]) parrots.push(await startParrot(status));
   const [node401, hook404, node500, node200] = parrots.map(({ host }) => host);
   const rpc = (host = '') =>
     `http://${secrets.rpcUser}:${secrets.rpcPassword}@${host}/v3/${secrets.rpcPath}?key=${encodeURIComponent(secrets.rpcQuery)}`;
+  const hook = (host = '') => `http://${host}/services/${secrets.hookPath}?token=${secrets.hookQuery}`;
+  const credentials = `lanescan:${secrets.databasePassword}`;
   env = {
-    DATABASE_URL: database.url.replace(
-      'postgresql:///',
-      `postgresql://lanescan:${secrets.databasePassword}@localhost/`,
-    ),
+    DATABASE_URL: store.url.replace('postgresql:///', `postgresql://${credentials}@localhost/`),
     RPC_401: rpc(node401),
     RPC_500: rpc(node500),
     RPC_200: rpc(node200),
     RPC_CLOSED: rpc('127.0.0.1:9'),
+    RPC_PLANTED: rpc(planted.rpc),
+    RPC_AWAY: rpc(planted.closed),
+    VERIFIER: rpc(planted.verifier),
     OPS: `whsec_${secrets.hookKey}`,
-    HOOK: `http://${hook404}/services/${secrets.hookPath}?token=${secrets.hookQuery}`,
+    HOOK: hook(hook404),
+    HOOK_PLANTED: hook(planted.hook),
   };
-  config = path.join(folder, 'lanescan.yaml');
-  writeFileSync(
-    config,
-    [
-      // biome-ignore-start lint/suspicious/noTemplateCurlyInString: that is how the file has it
-      'networks:',
-      '  - network: ethereum-testnet-sepolia',
-      '    rpc: ["${RPC_401}", "${RPC_500}", "${RPC_200}", "${RPC_CLOSED}"]',
-      '    routers: ["0x0BF3dE8c5D3e8A2B34D2BEeB17ABfCeBaf363A59"]',
-      'webhooks:',
-      '  - name: ops',
-      '    url: ${HOOK}',
-      '    secret: ${OPS}',
-      // biome-ignore-end lint/suspicious/noTemplateCurlyInString: that is how the file has it
-      '    allowPrivate: true',
-      'apiKeys:',
-      `  - { name: partner, sha256: ${createHash('sha256').update(secrets.apiKey).digest('hex')}, perSecond: 5, burst: 5 }`,
-    ].join('\n'),
-  );
-  writeFileSync(path.join(folder, 'records.ndjson'), `${JSON.stringify(makeMessage({ number: 1 }))}\n`);
+  writeFileSync(records, `${JSON.stringify(message)}\n`);
 });
 afterAll(async () => {
   for (const parrot of parrots) parrot.close();
-  await database.drop();
+  await store.close();
 });
-
-const withConfig = ['--config', 'HERE'];
-const { messageId } = makeMessage({ number: 1 });
 
 describe('no verb shows a secret', () => {
   const verbs: readonly (readonly [code: number, ...args: string[]])[] = [
     [0, 'migrate'],
-    [0, 'import', 'RECORDS'],
+    [0, 'import', records],
     [1, 'doctor', '--port', '0'],
     [0, 'search'],
     [0, 'search', '--json'],
@@ -144,40 +174,27 @@ describe('no verb shows a secret', () => {
     [1, 'mirror', 'MIRROR', '--once'],
   ];
 
-  const run = (args: readonly string[], given: Readonly<Record<string, string>> = {}): Promise<Outcome> =>
-    lanescan(
-      args.map((arg) =>
-        arg === 'HERE'
-          ? config
-          : arg === 'RECORDS'
-            ? path.join(folder, 'records.ndjson')
-            : arg === 'MIRROR'
-              ? `http://lanescan:${secrets.mirrorPassword}@${parrots[1]?.host}/`
-              : arg,
-      ),
-      { env: { ...env, ...given } },
-    );
+  const password = secrets.databasePassword;
+  const run = (args: readonly string[], given: Readonly<Record<string, string>> = {}): Promise<Outcome> => {
+    const mirror = `http://lanescan:${secrets.mirrorPassword}@${parrots[1]?.host}/`;
+    const all = [...args.map((arg) => (arg === 'MIRROR' ? mirror : arg)), '--config', config];
+    return lanescan(all, { env: { ...env, ...given } });
+  };
 
   test.each(verbs.map(([code, ...args]) => ({ code, args, what: args.join(' ') })))(
     '$what',
     async ({ code, args, what }) => {
-      const outcome = await run([...args, ...withConfig]);
+      const outcome = await run(args);
       expect(outcome).toMatchObject({ code });
       expectNoSecret(what, `${outcome.stdout}${outcome.stderr}`);
     },
   );
 
   test.each([
-    [
-      'a database that is away',
-      { DATABASE_URL: `postgresql://lanescan:${secrets.databasePassword}@127.0.0.1:9/x` },
-    ],
-    ['a URL that is none', { DATABASE_URL: `postgresql://lanescan:${secrets.databasePassword}/@host/x` }],
-    ['another kind of URL', { DATABASE_URL: `mysql://lanescan:${secrets.databasePassword}@host/x` }],
-    [
-      'a password among the parameters',
-      { DATABASE_URL: `postgresql://127.0.0.1:9/x?password=${secrets.databasePassword}` },
-    ],
+    ['a database that is away', { DATABASE_URL: `postgresql://me:${password}@127.0.0.1:9/x` }],
+    ['a URL that is none', { DATABASE_URL: `postgresql://me:${password}/@host/x` }],
+    ['another kind of URL', { DATABASE_URL: `mysql://me:${password}@host/x` }],
+    ['a password as a parameter', { DATABASE_URL: `postgresql://127.0.0.1:9/x?password=${password}` }],
     ['an RPC URL that is none', { RPC_401: `http//${secrets.rpcPath}` }],
     ['a secret that is none', { OPS: secrets.hookPath }],
     ['a target that is none', { HOOK: `ftp://host/${secrets.hookPath}` }],
@@ -188,71 +205,98 @@ describe('no verb shows a secret', () => {
       if (verb === 'index' && !('RPC_401' in given) && !('DATABASE_URL' in given)) continue;
       if (verb === 'serve' && 'RPC_401' in given) continue;
       const port = verb === 'doctor' || verb === 'serve' ? ['--port', '0'] : [];
-      const { stdout, stderr } = await run([verb, ...port, ...withConfig], given);
+      const { stdout, stderr } = await run([verb, ...port], given);
       expect(`${stdout}${stderr}`.length).toBeGreaterThan(0);
       expectNoSecret(`${verb} with ${what}`, `${stdout}${stderr}`);
     }
   });
 });
 
-test('no path, header, log line or table of a server that indexes and delivers shows one', async () => {
-  const server = start(['serve', '--index', '--port', '0', '--log-level', 'debug', '--config', config], {
-    env,
-  });
-  const [, url = ''] = await server.untilSaid(/listens on (http:\/\/127\.0\.0\.1:\d+)/);
-  const client = new pg.Client({ connectionString: database.url });
-  await client.connect();
-  try {
-    // Until both have failed in the words of their neighbours.
-    await lanescan(['import', path.join(folder, 'records.ndjson')], { env });
-    await lanescan(['webhooks', 'replay', 'ops', '--after', '0', '--config', config], { env });
-    await expect
-      .poll(async () => (await fetch(`${url}/metrics`)).text(), { timeout: 120_000, interval: 200 })
-      .toMatch(/lanescan_webhook_deliveries\{[^}]*\} [1-9]/);
-    await expect
-      .poll(() => server.said().stderr, { timeout: 120_000, interval: 200 })
-      .toMatch(/HTTP 404|Cannot|401/);
+describe('a server that indexes and delivers', () => {
+  const answerTo = async (url: string, headers: Record<string, string>) => {
+    const answer = await fetch(url, { headers, signal: AbortSignal.timeout(60_000) });
+    const text = url.includes('stream') ? await beginningOf(answer) : await answer.text();
+    return `${JSON.stringify([...answer.headers])} ${text}`;
+  };
+  const patience = { timeout: 150_000, interval: 200 };
 
-    const paths = [
-      ...[
-        '/',
-        '/docs',
-        '/openapi.json',
-        '/healthz',
-        '/readyz',
-        '/metrics',
-        '/nothing',
-        '/v2/networks',
-        '/v2/stats',
-      ],
-      ...[
-        '/v2/messages',
-        '/v2/messages?sender=x',
-        `/v2/messages/${messageId}`,
-        `/v2/messages/${messageId}/history`,
-      ],
-      ...['/v2/messages/export', '/v2/lanes'],
-    ];
-    for (const at of paths) {
-      for (const headers of [
-        { Authorization: `Bearer ${secrets.apiKey}` },
-        { 'X-API-Key': secrets.apiKey },
-      ]) {
-        const answer = await fetch(`${url}${at}`, { headers: headers as Record<string, string> });
-        expectNoSecret(at, `${JSON.stringify([...answer.headers])} ${await answer.text()}`);
+  test('shows no secret in paths, headers, log lines and tables, and no host in paths', async () => {
+    await store.apply([makeSnapshot(message)]);
+    await store.mirror.heartbeat(`http://${planted.mirror}/`);
+    const replica = `postgresql://lanescan:${secrets.databasePassword}@${planted.replica}/x`;
+    const args = ['serve', '--index', '--port', '0', '--log-level', 'debug', '--config', config];
+    const server = start(args, { env: { ...env, DATABASE_REPLICA_URL: replica } });
+    const url = await server.untilListening();
+    const client = await connectTo(store.url);
+    try {
+      // Facts for the webhooks to fail with.
+      for (const name of ['ops', 'planted']) await store.webhooks.rewind(name, '0');
+      const old = networks.find(({ name }) => name === OLD);
+      await store.index.reportProgress(old?.selector ?? '', null, {
+        kind: 'of another version' as 'unknown',
+        text: `${planted.rpc}: eth_chainId: no connection to http://${planted.rpc}/${OLD_KEY}`,
+      });
+      // Until everything has failed, in the words of the neighbours: in the log, and in the database.
+      const said = () => server.said().stderr;
+      for (const place of ['planted-rpc.invalid', planted.closed, 'ENOTFOUND planted-hook.invalid'])
+        await expect.poll(said, patience).toContain(place);
+      await expect.poll(said, patience).toMatch(/HTTP 404|Cannot|401/);
+      const metrics = async () => (await fetch(`${url}/metrics`)).text();
+      await expect.poll(metrics, patience).toMatch(/lanescan_webhook_deliveries\{[^}]*\} [1-9]/);
+      await expect.poll(metrics, patience).toContain('lanescan_replica_used{replica="1"} 0');
+      const problem = async () =>
+        (await store.networkProgress()).find(({ selector }) => selector === sepolia.chainSelector)?.problem;
+      await expect.poll(problem, patience).toMatch(/planted-rpc|54326/);
+
+      const lane = `sourceChainSelector=${sepolia.chainSelector}&destChainSelector=${fuji.chainSelector}`;
+      const documented = Object.keys(openApiDocument.paths).map((at) => at.replace(/\{\w+\}/g, messageId));
+      const others = [
+        ...['/', '/network', '/nothing', '/docs', '/openapi.json', '/healthz', '/readyz', '/metrics'],
+        ...[
+          `/v2/lanes/latency?${lane}`,
+          '/v2/networks?indexed=true',
+          '/v2/messages?sender=x',
+          '/v2/messages?cursor=x',
+        ],
+        ...[`/v2/messages/0x${'ab'.repeat(32)}`, `/v2/messages/${messageId}?waitFor=SUCCESS&timeout=1`],
+      ];
+      const key = secrets.apiKey;
+      for (const at of new Set([...documented, ...others])) {
+        for (const headers of [{}, { Authorization: `Bearer ${key}` }, { 'X-API-Key': key }]) {
+          const text = await answerTo(`${url}${at}`, headers as Record<string, string>);
+          expectNoSecret(at, text);
+          const shown = at === '/metrics' ? [] : [...hosts, OLD_KEY].filter((trace) => text.includes(trace));
+          expect({ at, shown }).toEqual({ at, shown: [] });
+        }
       }
+      for (const table of await dataTables(client)) {
+        const { rows } = await client.query(`select t::text as row from ${table} t`);
+        expectNoSecret(`table ${table}`, rows.map(({ row }) => row).join('\n'));
+      }
+
+      // Visitors see the kind of each problem, also of one that another version stored.
+      const { data } = (await (await fetch(`${url}/v2/networks?indexed=true`)).json()) as {
+        data: readonly { name: string; indexing: { problem: string; problemKind: string } }[];
+      };
+      const problems = Object.fromEntries(data.map(({ name, indexing }) => [name, indexing]));
+      for (const [name, kind] of Object.entries({ [sepolia.name]: 'unreachable', [OLD]: 'unknown' } as const))
+        expect(problems[name]).toMatchObject({ problemKind: kind, problem: problemSentences[kind] });
+      expect(problemKinds).toHaveLength(new Set(Object.values(problemSentences)).size);
+    } finally {
+      await client.end();
+      server.child.kill('SIGTERM');
     }
-    for (const table of await dataTables(client)) {
-      const { rows } = await client.query(`select t::text as row from ${table} t`);
-      expectNoSecret(`table ${table}`, rows.map(({ row }) => row).join('\n'));
-    }
-  } finally {
-    await client.end();
-    server.child.kill('SIGTERM');
-  }
-  const { stdout, stderr } = await server.outcome;
-  expectNoSecret('the log', `${stdout}${stderr}`);
+    const { stdout, stderr } = await server.outcome;
+    expectNoSecret('the log', `${stdout}${stderr}`);
+  }, 900_000);
 });
+
+async function beginningOf(answer: Response): Promise<string> {
+  const reader = answer.body?.getReader();
+  const { value } = (await reader?.read()) ?? {};
+  await reader?.cancel();
+  return new TextDecoder().decode(value);
+}
 
 describe('what others say', () => {
   test.each([

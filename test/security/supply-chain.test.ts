@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
 import path from 'node:path';
+import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import { listenWith } from '../listening.ts';
 
@@ -104,34 +105,27 @@ describe('npm run audit', () => {
     const registry = await listenWith(listener);
     const child = spawn(process.execPath, ['scripts/audit.mjs'], {
       cwd: repository,
-      env: {
-        ...process.env,
-        npm_config_registry: registry.href,
-        npm_config_fetch_retries: '0',
-      },
+      env: { ...process.env, npm_config_registry: registry.href, npm_config_fetch_retries: '0' },
     });
-    let said = '';
-    for (const stream of [child.stdout, child.stderr])
-      stream.on('data', (text) => {
-        said += text;
-      });
-    const [code] = await once(child, 'close');
-    return { code, said };
+    const [out, err, [code]] = await Promise.all([
+      text(child.stdout),
+      text(child.stderr),
+      once(child, 'close'),
+    ]);
+    return { code, said: out + err };
   }
 
   const hasNpm = spawnSync('npm', ['--version']).status === 0;
 
-  test.runIf(hasNpm)(
-    'says loudly when the registry does not answer such questions',
-    { tags: 'slow' },
-    async () => {
-      const { code, said } = await auditAgainst((_request, response) => response.writeHead(405).end());
-      expect(said).toMatch(/NOT CHECKED for known vulnerabilities: the registry gave no answer \(.*405/);
-      expect(code).toBe(2);
-    },
-  );
+  const slowly = test.runIf(hasNpm);
 
-  test.runIf(hasNpm)(
+  slowly('says loudly when the registry does not answer such questions', { tags: 'slow' }, async () => {
+    const { code, said } = await auditAgainst((_request, response) => response.writeHead(405).end());
+    expect(said).toMatch(/NOT CHECKED for known vulnerabilities: the registry gave no answer \(.*405/);
+    expect(code).toBe(2);
+  });
+
+  slowly(
     'fails with the names of what is vulnerable, and passes when nothing is',
     { tags: 'slow' },
     async () => {
@@ -148,15 +142,8 @@ describe('npm run audit', () => {
             .end(
               JSON.stringify(method === 'POST' ? advisories : versionsOf(decodeURIComponent(url.slice(1)))),
             );
-      const advisory = {
-        id: 1,
-        url: 'https://example.org/1',
-        title: 'Too trusting',
-        severity: 'high',
-        vulnerable_versions: '<99.0.0',
-        cwe: [],
-        cvss: { score: 0 },
-      };
+      const found = { id: 1, url: 'https://example.org/1', title: 'Too trusting', severity: 'high' };
+      const advisory = { ...found, vulnerable_versions: '<99.0.0', cwe: [], cvss: { score: 0 } };
       const bad = await auditAgainst(answering({ yaml: [advisory] }));
       expect(bad.said).toMatch(/^high: yaml .*Too trusting/m);
       expect(bad.code).toBe(1);

@@ -14,7 +14,14 @@ import path from 'node:path';
 import { afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { publicLookup } from '../../src/webhooks/public-address.ts';
 import { createSender } from '../../src/webhooks/sender.ts';
-import { buildProgram, freshFolder, lanescan, runProgram } from '../cli/program.ts';
+import {
+  buildProgram,
+  configFile,
+  freshFolder,
+  lanescanOn,
+  runProgram,
+  sepoliaYaml,
+} from '../cli/program.ts';
 import { listening, listenWith } from '../listening.ts';
 import { SECRET, startReceiver, subscriptionTo } from '../webhooks/receiver.ts';
 
@@ -30,13 +37,8 @@ function resolveTo(...answers: readonly (readonly string[])[]) {
     callback: (error: null, addresses: dns.LookupAddress[]) => void,
   ) => {
     const answer = answers[Math.min(asked++, answers.length - 1)] ?? [];
-    const family = (address: string) => (address.includes(':') ? 6 : 4);
-    process.nextTick(() =>
-      callback(
-        null,
-        answer.map((address) => ({ address, family: family(address) })),
-      ),
-    );
+    const addresses = answer.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
+    process.nextTick(() => callback(null, addresses));
   }) as typeof dns.lookup);
   syncBuiltinESMExports();
   return { count: () => asked, restore: () => resolver.mockRestore() };
@@ -115,15 +117,9 @@ test('an RPC endpoint cannot send the indexer elsewhere: its redirects are not f
       asked.node++;
       response.writeHead(status, { location: `${inner.href}latest/meta-data` }).end();
     });
-    const folder = freshFolder();
-    const config = path.join(folder, 'lanescan.yaml');
-    writeFileSync(
-      config,
-      `networks:\n  - network: ethereum-testnet-sepolia\n    rpc: ["${node.origin}"]\n    routers: ["0x0BF3dE8c5D3e8A2B34D2BEeB17ABfCeBaf363A59"]\n`,
-    );
-    const { stdout } = await lanescan(['doctor', '--config', config, '--port', '0'], {
-      env: { DATABASE_URL: 'postgresql://127.0.0.1:9/nothing' },
-    });
+    const config = configFile(sepoliaYaml(node.origin));
+    const nowhere = { url: 'postgresql://127.0.0.1:9/nothing' };
+    const { stdout } = await lanescanOn(nowhere, 'doctor', '--config', config, '--port', '0');
     expect(stdout).toMatch(/redirects/);
   }
   expect(asked.node).toBeGreaterThanOrEqual(5);
@@ -169,10 +165,8 @@ describe.runIf(hasOpenssl)('a webhook over HTTPS', () => {
       place('lanescan.yaml'),
       `webhooks:\n  - name: ops\n    url: https://localhost:${port}/hook\n    secret: \${OPS}\n    allowPrivate: true\n`,
     );
-    const outcome = await runProgram(['webhooks', 'test', 'ops'], {
-      cwd: folder,
-      env: { OPS: SECRET, ...env },
-    });
+    const setting = { cwd: folder, env: { OPS: SECRET, ...env } };
+    const outcome = await runProgram(['webhooks', 'test', 'ops'], setting);
     return { ...outcome, requests };
   }
 

@@ -22,18 +22,15 @@ export interface SendOptions {
   readonly isHead?: boolean;
 }
 
-export interface Line {
-  send(bytes: Buffer, options?: SendOptions): Promise<Outcome>;
-  close(): void;
-}
+export type Line = ReturnType<typeof openLine>;
 
 /** Far beyond what any answer takes, also on a busy machine, and beyond the server's own patience. */
 const HUNG_AFTER_MS = 60_000;
 
-export function openLine(port: number): Line {
+export function openLine(port: number) {
   let kept: Socket | undefined;
   return {
-    async send(bytes, options = {}) {
+    async send(bytes: Buffer, options: SendOptions = {}): Promise<Outcome> {
       const socket = kept ?? openSocket(port);
       kept = undefined;
       const outcome = await exchange(socket, bytes, options);

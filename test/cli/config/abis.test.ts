@@ -7,7 +7,7 @@ import { afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vi
 import { loadAbis } from '../../../src/cli/config/abi-folder.ts';
 import { openTestStore } from '../../database.ts';
 import { makeExecuted, makeExecutionDetails, makeMessage, makeSent } from '../../fixtures.ts';
-import { buildProgram, freshFolder, lanescan, start } from '../program.ts';
+import { buildProgram, configFile, freshFolder, lanescan, start } from '../program.ts';
 
 const abi = parseAbi([
   'error TooSpicy(uint8 level, (address cook, string dish)[] orders)',
@@ -33,11 +33,8 @@ async function storeWith(returnData: string) {
   const store = await openTestStore();
   onTestFinished(() => store.close());
   const message = makeMessage();
-  await store.apply([
-    makeSent(message),
-    makeExecuted(message, false),
-    makeExecutionDetails(message, returnData),
-  ]);
+  const details = makeExecutionDetails(message, returnData);
+  await store.apply([makeSent(message), makeExecuted(message, false), details]);
   return { message, env: { DATABASE_URL: store.url } };
 }
 
@@ -75,50 +72,34 @@ test('an error with the name of a known one is not explained as that one', async
 
 test('serve and its worker processes name it too', async () => {
   const { message, env } = await storeWith(spicy);
-  const cwd = freshFolder();
+  const cwd = path.dirname(configFile('abis: ./abis\n'));
   mkdirSync(path.join(cwd, 'abis'));
   writeFileSync(path.join(cwd, 'abis', 'kitchen.json'), JSON.stringify(abi));
-  writeFileSync(path.join(cwd, 'lanescan.yaml'), 'abis: ./abis\n');
   const server = start(['serve', '--port', '0', '--processes', '2'], { env, cwd });
   onTestFinished(async () => {
     server.child.kill();
     await server.outcome;
   });
   await server.untilSaid(/Reasons are also named by 2 errors of 1 ABI in \.\/abis/);
-  const [, url] = await server.untilSaid(/(http:\/\/[\d.]+:\d+)/);
+  const url = await server.untilListening();
   const answer = await fetch(`${url}/v2/messages/${message.messageId}/attempts`);
   expect(await answer.json()).toMatchObject({ attempts: [{ reason: { code: 'TooSpicy' } }] });
 });
 
 describe('a folder that cannot be used is an error that names the place', () => {
+  const errors = (...list: readonly (readonly [name: string, ...inputs: object[]])[]) =>
+    JSON.stringify(list.map(([name, ...inputs]) => ({ type: 'error', name, inputs })));
   const deep = (depth: number): object =>
     depth === 0 ? { type: 'uint8' } : { type: 'tuple', components: [deep(depth - 1)] };
+  const many = Array.from({ length: 10_001 }, (_, n): [string] => [`E${n}`]);
   test.each([
     ['not JSON', '{"abi": [', /\/a\.json is not valid JSON/],
     ['no ABI', '{"name": "x"}', /\/a\.json is neither an ABI nor an artifact/],
-    [
-      'a type that does not exist',
-      '[{"type":"error","name":"Bad","inputs":[{"type":"uint7"}]}]',
-      /\/a\.json has an error at place 1 \(Bad\)/,
-    ],
-    [
-      'a name that is none',
-      '[{"type":"error","name":"\\u001b[31m","inputs":[]}]',
-      /\/a\.json has an error at place 1 that/,
-    ],
-    [
-      'tuples without end',
-      JSON.stringify([{ type: 'error', name: 'Deep', inputs: [deep(100)] }]),
-      /\/a\.json has an error at place 1 \(Deep\)/,
-    ],
+    ['a type that is none', errors(['Bad', { type: 'uint7' }]), /\/a\.json has an error at place 1 \(Bad\)/],
+    ['a name that is none', errors(['\u001b[31m']), /\/a\.json has an error at place 1 that/],
+    ['tuples without end', errors(['Deep', deep(100)]), /\/a\.json has an error at place 1 \(Deep\)/],
     ['too many bytes', ' '.repeat(9 * 1024 * 1024), /\/a\.json has 9437184 bytes; at most 8388608/],
-    [
-      'too many errors',
-      JSON.stringify(
-        Array.from({ length: 10_001 }, (_, n) => ({ type: 'error', name: `E${n}`, inputs: [] })),
-      ),
-      /have more than 10,000 errors/,
-    ],
+    ['too many errors', errors(...many), /have more than 10,000 errors/],
   ])('%s', async (_name, text, expected) => {
     const abis = folderOf({ 'a.json': text });
     expect(() => loadAbis({ abisFolder: abis })).toThrow(expected);

@@ -1,34 +1,23 @@
 /** Chains that lanescan.yaml defines, in the verbs and in what the server says of networks. */
-import { writeFileSync } from 'node:fs';
-import path from 'node:path';
-import { afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { defineNetworks } from '../../../src/domain/networks/networks.ts';
 import { startServerForTest } from '../../api/running-server.ts';
-import { createTestDatabase, type TestDatabase } from '../../database.ts';
+import { provideTestDatabase } from '../../database.ts';
 import { makeMessage, sepolia } from '../../fixtures.ts';
-import { freshFolder, lanescan } from '../program.ts';
+import { configFile, lanescan, lanescanOn } from '../program.ts';
 
 const acme = { name: 'acme-mainnet', chainSelector: '77', chainId: '770077', displayName: 'Acme' } as const;
 const message = makeMessage({ sourceNetworkInfo: { ...acme, chainFamily: 'EVM' }, destNetworkInfo: sepolia });
-let database: TestDatabase;
-let config: string;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  config = path.join(freshFolder(), 'lanescan.yaml');
-  writeFileSync(
-    config,
-    'chains:\n- {name: acme-mainnet, selector: "77", chainId: 770077, displayName: Acme, blockExplorer: "https://acme.example"}\n',
-  );
-  return () => database.drop();
-});
+const blockExplorer = 'https://acme.example';
+const definition = `{name: acme-mainnet, selector: "77", chainId: 770077, displayName: Acme, blockExplorer: "${blockExplorer}"}`;
+const config = configFile(`chains:\n- ${definition}\n`);
+const database = provideTestDatabase();
 afterEach(() => defineNetworks([]));
 
-const run = (...args: string[]) =>
-  lanescan([...args, '--config', config], {
-    env: { DATABASE_URL: database.url },
-    input: JSON.stringify(message),
-  });
+const run = (...args: string[]) => {
+  const env = { DATABASE_URL: database.url };
+  return lanescan([...args, '--config', config], { env, input: JSON.stringify(message) });
+};
 
 test('a search by the name of a defined chain finds its messages', async () => {
   const imported = await run('import', '-');
@@ -43,32 +32,17 @@ test('a search by the name of a defined chain finds its messages', async () => {
 });
 
 test('without its definition the name is unknown', async () => {
-  const { code, stderr } = await lanescan(['search', '--source', 'acme-mainnet'], {
-    env: { DATABASE_URL: database.url },
-  });
+  const { code, stderr } = await lanescanOn(database, 'search', '--source', 'acme-mainnet');
   expect(code).toBe(2);
   expect(stderr).toMatch(/unknown network, "acme-mainnet"/);
 });
 
 test('the server lists a defined chain with its block explorer', async () => {
-  defineNetworks([
-    {
-      name: 'acme-mainnet',
-      selector: '77',
-      chainId: '770077',
-      family: 'EVM',
-      displayName: 'Acme',
-      blockExplorer: 'https://acme.example',
-    },
-  ]);
+  const { chainSelector: selector, ...names } = acme;
+  defineNetworks([{ ...names, selector, family: 'EVM', blockExplorer }]);
   const server = await startServerForTest([message]);
   const { data } = JSON.parse((await server.ask('/v2/networks')).text) as { data: { name: string }[] };
-  expect(data.find(({ name }) => name === 'acme-mainnet')).toMatchObject({
-    chainFamily: 'EVM',
-    blockExplorer: 'https://acme.example',
-    sent: 1,
-  });
-  expect(data.find(({ name }) => name === 'ethereum-mainnet')).toMatchObject({
-    blockExplorer: 'https://etherscan.io',
-  });
+  const named = (wanted: string) => data.find(({ name }) => name === wanted);
+  expect(named('acme-mainnet')).toMatchObject({ chainFamily: 'EVM', blockExplorer, sent: 1 });
+  expect(named('ethereum-mainnet')).toMatchObject({ blockExplorer: 'https://etherscan.io' });
 });

@@ -1,9 +1,7 @@
 // @module-tag slow: starts the program many times, and waits for endpoints that are silent
 /** What `lanescan doctor` finds out about the networks to index, from nodes of every kind. */
-import { writeFileSync } from 'node:fs';
-import path from 'node:path';
 import { encodeAbiParameters } from 'viem';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import {
   CONTRACT,
   type FaultyNode,
@@ -11,15 +9,11 @@ import {
   network,
   startFaultyNode,
 } from '../../chain/faulty-node.ts';
-import { createTestDatabase, type TestDatabase } from '../../database.ts';
+import { provideTestDatabase } from '../../database.ts';
 import { rpcError } from '../../json-rpc-server.ts';
-import { freshFolder, lanescan } from '../program.ts';
+import { configFile, lanescanOn } from '../program.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
+const database = provideTestDatabase();
 
 const typeAndVersion = (words: string) => () => encodeAbiParameters([{ type: 'string' }], [words]);
 
@@ -29,16 +23,16 @@ async function startNode(chain = makeTinyChain(2_500)): Promise<FaultyNode> {
   return node;
 }
 
+/** With these settings of a network. */
+const doctor = (settings: string) => {
+  const config = configFile(`networks:\n  - {network: 1337, ${settings}}\n`);
+  return lanescanOn(database, 'doctor', '--port', '0', '--config', config);
+};
+
 async function examine(nodes: readonly FaultyNode[], more = '', routers: readonly string[] = [CONTRACT]) {
-  const config = path.join(freshFolder(), 'lanescan.yaml');
   const rpc = nodes.map(({ host }, index) => `http://user:hush-hush@${host}/hush-hush?key=hush-${index}`);
-  writeFileSync(
-    config,
-    `networks:\n  - {network: 1337, rpc: ${JSON.stringify(rpc)}, routers: ${JSON.stringify(routers)}, requestsPerSecond: 1000, ${more}}\n`,
-  );
-  const { code, stdout, stderr } = await lanescan(['doctor', '--port', '0', '--config', config], {
-    env: { DATABASE_URL: database.url },
-  });
+  const places = `rpc: ${JSON.stringify(rpc)}, routers: ${JSON.stringify(routers)}`;
+  const { code, stdout, stderr } = await doctor(`${places}, requestsPerSecond: 1000, ${more}`);
   expect(stdout + stderr).not.toContain('hush');
   const lines = stdout.split('\n').filter((line) => line.includes(network.name) || line.startsWith('  →'));
   return { code, text: lines.join('\n').replaceAll(nodes[0]?.host ?? '', 'NODE') };
@@ -128,11 +122,7 @@ test('an endpoint that is silent does not hold up the others for long', async ()
 
 test('a router must be there, call itself one, and be the same for all endpoints', async () => {
   const [first, second] = [await startNode(), await startNode()];
-  const [missing, pool, disputed] = ['11', '22', '33'].map((byte) => `0x${byte.repeat(20)}`) as [
-    string,
-    string,
-    string,
-  ];
+  const [missing = '', pool = '', disputed = ''] = ['11', '22', '33'].map((byte) => `0x${byte.repeat(20)}`);
   for (const node of [first, second]) node.contracts[pool] = typeAndVersion('TokenPool 1.5.0\u001b[2J');
   first.contracts[disputed] = typeAndVersion('Router 1.2.0');
   const { code, text } = await examine([first, second], '', [CONTRACT, missing, pool, disputed]);
@@ -144,14 +134,7 @@ test('a router must be there, call itself one, and be the same for all endpoints
 });
 
 test('a mistake in `networks` is reported like any other', async () => {
-  const config = path.join(freshFolder(), 'lanescan.yaml');
-  writeFileSync(
-    config,
-    `networks:\n  - {network: 1337, rpc: ["\${NOWHERE_RPC}"], routers: ["${CONTRACT}"]}\n`,
-  );
-  const { code, stdout } = await lanescan(['doctor', '--port', '0', '--config', config], {
-    env: { DATABASE_URL: database.url },
-  });
+  const { code, stdout } = await doctor(`rpc: ["\${NOWHERE_RPC}"], routers: ["${CONTRACT}"]`);
   expect(stdout).toMatch(
     /✗ Networks: networks\[0\]\.rpc\[0\] in .* needs the variable NOWHERE_RPC.*\n {2}→ Set it/,
   );

@@ -1,6 +1,5 @@
 // @module-tag slow: starts a PostgreSQL primary and its replicas
 /** What `lanescan doctor` says about the replicas of DATABASE_REPLICA_URL. */
-import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { openStore } from '../../../src/store/store.ts';
 import {
@@ -10,12 +9,16 @@ import {
   startSystemServer,
   systemPostgres,
 } from '../../chaos/system-postgres.ts';
-import { createTestDatabase, type TestDatabase } from '../../database.ts';
+import { createTestDatabase, provideTestDatabase } from '../../database.ts';
 import { makeMessage, makeSnapshot } from '../../fixtures.ts';
-import { lanescan } from '../program.ts';
+import { queryOnce } from '../../postgres.ts';
+import { lanescan, lanescanOn } from '../program.ts';
 
 const PASSWORD = 'hunter2-secret';
 const CLOSED_PORT = '127.0.0.1:9';
+
+/** The one line about a replica. */
+const line = (pattern: RegExp) => [expect.stringMatching(pattern)];
 
 /** What is said about the replicas, a line each with its remedy, and the exit status. */
 async function examine(primary: string, ...replicas: readonly string[]) {
@@ -33,11 +36,7 @@ async function write(url: string, number: number): Promise<void> {
 }
 
 describe('what is no replica', () => {
-  let database: TestDatabase;
-  beforeAll(async () => {
-    database = await createTestDatabase();
-  });
-  afterAll(() => database.drop());
+  const database = provideTestDatabase();
 
   test('without replicas nothing is said of them', async () => {
     const { code, lines } = await examine(database.url);
@@ -63,8 +62,8 @@ describe('what is no replica', () => {
       await empty.drop();
     });
     const { code, lines } = await examine(database.url, other.url, empty.url);
-    for (const line of lines)
-      expect(line).toMatch(
+    for (const each of lines)
+      expect(each).toMatch(
         /^✗ .*: it is another database than that of DATABASE_URL → Point DATABASE_REPLICA/,
       );
     expect(lines).toHaveLength(2);
@@ -80,30 +79,25 @@ describe('what is no replica', () => {
     ['whose password begins a fragment', `postgresql://reader:1#${PASSWORD}@host/x`],
   ])('a URL %s is told, without the password', async (_what, url) => {
     const { code, lines } = await examine(database.url, url);
-    expect(lines).toEqual([
-      expect.stringMatching(/^✗ Replica 1 \(.*\): DATABASE_REPLICA_URL is not a PostgreSQL URL\. → Write it/),
-    ]);
+    expect(lines).toEqual(
+      line(/^✗ Replica 1 \(.*\): DATABASE_REPLICA_URL is not a PostgreSQL URL\. → Write it/),
+    );
     expect(code).toBe(1);
     // The primary's is shown by the same rules.
     expect((await examine(url)).code).toBe(1);
   });
 
   test('a role that may not read the tables is told how to get that', async () => {
-    const client = new pg.Client(database.url);
-    await client.connect();
-    onTestFinished(async () => {
-      await client.query('drop role if exists doctors_stranger');
-      await client.end();
-    });
-    await client.query('create role doctors_stranger login');
+    await queryOnce(database.url, 'create role doctors_stranger login');
+    onTestFinished(async () => void (await queryOnce(database.url, 'drop role doctors_stranger')));
     const url = new URL(database.url);
     url.searchParams.set('user', 'doctors_stranger');
     const { lines } = await examine(database.url, url.href);
-    expect(lines).toEqual([
-      expect.stringMatching(
+    expect(lines).toEqual(
+      line(
         /^✗ Replica 1 \(doctors_stranger@.*may not read here: permission denied.*→ Grant it.*--grant-read/,
       ),
-    ]);
+    );
   });
 });
 
@@ -126,9 +120,7 @@ describe.skipIf(systemPostgres === undefined)('replicas (needs PostgreSQL of the
   const asReader = (url: string) => url.replace(/user=\w+/, 'user=reader');
 
   test('one that has everything is fine, also for a role that may only read', async () => {
-    const granted = await lanescan(['migrate', '--grant-read', 'reader'], {
-      env: { DATABASE_URL: primary.url },
-    });
+    const granted = await lanescanOn(primary, 'migrate', '--grant-read', 'reader');
     expect(granted.code).toBe(0);
     // Its changes have to arrive there before the role may ask.
     await write(primary.url, 2);
@@ -139,7 +131,7 @@ describe.skipIf(systemPostgres === undefined)('replicas (needs PostgreSQL of the
       [asReader(primary.url), asReader(replica.url)],
     ] as const) {
       const { code, lines } = await examine(one, other);
-      expect(lines).toEqual([expect.stringMatching(/^✓ Replica 1 \(\w+@.*\): up to date$/)]);
+      expect(lines).toEqual(line(/^✓ Replica 1 \(\w+@.*\): up to date$/));
       expect(code).toBe(0);
     }
   });
@@ -147,15 +139,13 @@ describe.skipIf(systemPostgres === undefined)('replicas (needs PostgreSQL of the
   test('one that lags is a warning that says how far, and why where that is known', async () => {
     await pauseReplay(replica, primary);
     onTestFinished(() => resumeReplay(replica));
-    expect((await examine(primary.url, replica.url)).lines).toEqual([
-      expect.stringMatching(/^! .*: up to date, and its replay is paused → Resume it/),
-    ]);
+    expect((await examine(primary.url, replica.url)).lines).toEqual(
+      line(/^! .*: up to date, and its replay is paused → Resume it/),
+    );
     await write(primary.url, 3);
     await write(primary.url, 4);
     const { code, lines, stdout } = await examine(primary.url, replica.url);
-    expect(lines).toEqual([
-      expect.stringMatching(/^! .*: 2 changes behind, and its replay is paused → Resume it/),
-    ]);
+    expect(lines).toEqual(line(/^! .*: 2 changes behind, and its replay is paused → Resume it/));
     expect(stdout).toMatch(/No problems, \d warnings?\n/);
     expect(code).toBe(0);
   });
@@ -164,9 +154,7 @@ describe.skipIf(systemPostgres === undefined)('replicas (needs PostgreSQL of the
     const database = await createTestDatabase();
     onTestFinished(() => database.drop());
     const { code, lines } = await examine(database.url, replica.url);
-    expect(lines).toEqual([
-      expect.stringMatching(/^✗ .*: it is a replica of another database than that of DATABASE_URL/),
-    ]);
+    expect(lines).toEqual(line(/^✗ .*: it is a replica of another database than that of DATABASE_URL/));
     expect(code).toBe(1);
   });
 
@@ -174,7 +162,7 @@ describe.skipIf(systemPostgres === undefined)('replicas (needs PostgreSQL of the
   test('one that is cut off is told, and with the primary away it is at least said to answer', async () => {
     await primary.end('SIGQUIT');
     const { code, lines } = await examine(primary.url, replica.url);
-    expect(lines).toEqual([expect.stringMatching(/^! .*: it answers; its primary cannot be/)]);
+    expect(lines).toEqual(line(/^! .*: it answers; its primary cannot be/));
     expect(code).toBe(1);
 
     await primary.start();
@@ -182,12 +170,12 @@ describe.skipIf(systemPostgres === undefined)('replicas (needs PostgreSQL of the
     await replica.query('select pg_reload_conf()');
     const receivers = async () => (await replica.query('select from pg_stat_wal_receiver')).length;
     await expect.poll(receivers, { timeout: 120_000 }).toBe(0);
-    expect((await examine(primary.url, replica.url)).lines).toEqual([
-      expect.stringMatching(/^! .*: up to date, but not connected to its primary → Unless it is fed/),
-    ]);
+    expect((await examine(primary.url, replica.url)).lines).toEqual(
+      line(/^! .*: up to date, but not connected to its primary → Unless it is fed/),
+    );
     await write(primary.url, 5);
-    expect((await examine(primary.url, replica.url)).lines).toEqual([
-      expect.stringMatching(/^! .*: 1 change behind → The primary is read from/),
-    ]);
+    expect((await examine(primary.url, replica.url)).lines).toEqual(
+      line(/^! .*: 1 change behind → The primary is read from/),
+    );
   });
 });

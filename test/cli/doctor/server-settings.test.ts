@@ -4,7 +4,7 @@ import { settingsFindings } from '../../../src/cli/doctor/server-settings-findin
 import { openStore } from '../../../src/store/store.ts';
 import { type SystemServer, startSystemServer, systemPostgres } from '../../chaos/system-postgres.ts';
 import { makeMessage, makeSnapshot } from '../../fixtures.ts';
-import { lanescan } from '../program.ts';
+import { lanescanOn } from '../program.ts';
 
 describe.skipIf(systemPostgres === undefined)('a server of the system', () => {
   let server: SystemServer;
@@ -28,7 +28,7 @@ describe.skipIf(systemPostgres === undefined)('a server of the system', () => {
   });
 
   test('doctor names what endangers the data, with a remedy', async () => {
-    const { code, stdout } = await lanescan(['doctor', '--port', '0'], { env: { DATABASE_URL: server.url } });
+    const { code, stdout } = await lanescanOn(server, 'doctor', '--port', '0');
     expect(stdout).toMatch(/^! Server settings: fsync off: .*\n {2}→ Set them to on/m);
     expect(stdout).toMatch(/^! Server settings: synchronous_commit is off: .*\n {2}→ Set it to on/m);
     expect(stdout).not.toMatch(/jit|work_mem|shared_buffers/);
@@ -40,7 +40,7 @@ describe.skipIf(systemPostgres === undefined)('a server of the system', () => {
     await server.query('alter role lanescan connection limit 12');
     await server.query(`alter database lanescan set default_transaction_read_only = on`);
     try {
-      const { stdout } = await lanescan(['doctor', '--port', '0'], { env: { DATABASE_URL: server.url } });
+      const { stdout } = await lanescanOn(server, 'doctor', '--port', '0');
       expect(stdout).toMatch(/^! Server settings: statement_timeout is 5000 ms for this role/m);
       expect(stdout).toMatch(/^! Server settings: default_transaction_read_only is on/m);
       expect(stdout).toMatch(/^! Server settings: at most 12 connections for this role, .* up to 24/m);

@@ -8,9 +8,12 @@ import { parseSignature, selectorOf } from '../../../src/domain/abi-types.ts';
 import { ccipErrors } from '../../../src/domain/failures/ccip-errors.ts';
 import { type FailedAttempt, failureReason } from '../../../src/domain/failures/failure-reason.ts';
 import { libraryErrors } from '../../../src/domain/failures/library-errors.ts';
+import { reasonGroup } from '../../../src/domain/failures/reason-group.ts';
 import { decodeRevertData, errorTable, knownErrors } from '../../../src/domain/failures/revert-data.ts';
 
 const TOKEN = '0x779877A7B0D9E8603169DdbD7836e478b4624789';
+const ID = `0x${'11'.repeat(32)}`;
+const DECADE = 315_360_000n;
 /** What off-ramps and routers copy of return data at most. */
 const MAX_RETURN_BYTES = 132;
 
@@ -116,14 +119,14 @@ describe('the token pool', () => {
     ['ERC20InsufficientBalance(address,uint256,uint256)', [TOKEN, 5n, 9n]],
     ['SenderNotMinter(address)', [TOKEN]],
     ['EnforcedPause()', []],
-  ] as const)('refuses with %s: its owner can fix it', (signature, args) => {
+  ] as const)('reverts with %s: its owner can fix it', (signature, args) => {
     expect(reasonOf(inToken(encode(signature, ...args)))).toMatchObject({
       code: signature.slice(0, signature.indexOf('(')),
       fixableBy: 'pool-owner',
     });
   });
 
-  test('refuses with a message of the token', () => {
+  test('reverts with a message of the token', () => {
     expect(reasonOf(inToken(text('ERC20: transfer amount exceeds balance'))).fixableBy).toBe('pool-owner');
   });
 });
@@ -226,18 +229,206 @@ describe('the tables of errors', () => {
     expect(status).toBe(0);
   });
 
-  test('what is not a signature is refused', () => {
-    for (const wrong of [
-      '',
-      'A',
-      'A(',
-      'A(uint7)',
-      'A(uint256 a b)',
-      'A((uint8)',
-      'A(x)',
-      'A(function)',
-      '1A()',
-    ])
-      expect(parseSignature(wrong), wrong).toBeUndefined();
+  test('what is not a signature is rejected', () => {
+    const wrong = ['', 'A', 'A(', 'A(uint7)', 'A(uint256 a b)', 'A((uint8)', 'A(x)', 'A(function)', '1A()'];
+    for (const signature of wrong) expect(parseSignature(signature), signature).toBeUndefined();
   });
+});
+
+// Return data nests: whatever is inside an off-ramp's error are the words of the contract that it called.
+
+type Wrapping = readonly [version: string, name: string, wrap: (data: Hex) => Hex];
+const byReceiver = (data: Hex) => encode('ReceiverError(bytes)', data);
+const receivers: readonly Wrapping[] = [
+  ...['1.2.0', '1.5.0', '1.6.0'].map((version): Wrapping => [version, 'ReceiverError', byReceiver]),
+  ['2.0.0', 'ReceiverError', (data) => cut(byReceiver(data))],
+];
+const tokens: readonly Wrapping[] = [
+  ['1.2.0', 'TokenHandlingError', (data) => encode('TokenHandlingError(bytes)', data)],
+  ['1.5.0', 'TokenHandlingError', (data) => encode('TokenHandlingError(bytes)', data)],
+  ['1.6.0', 'TokenHandlingError', (data) => encode('TokenHandlingError(address,bytes)', TOKEN, data)],
+  ['2.0.0', 'TokenHandlingError', (data) => cut(encode('TokenHandlingError(address,bytes)', TOKEN, data))],
+];
+/** Around what an execution reverted with, where the transaction reverts too. */
+const executions: readonly Wrapping[] = [
+  ['1.2.0', 'ExecutionError', (data) => encode('ExecutionError(bytes)', data)],
+  ['1.5.0', 'ExecutionError', (data) => encode('ExecutionError(bytes)', data)],
+  ['1.6.0', 'ExecutionError', (data) => encode('ExecutionError(bytes32,bytes)', ID, data)],
+  ['2.0.0', 'NoStateProgressMade', (data) => encode('NoStateProgressMade(bytes32,bytes)', ID, data)],
+];
+
+const rateLimit = (seconds: bigint) =>
+  encode('TokenRateLimitReached(uint256,uint256,address)', seconds, 5n, TOKEN);
+
+/** Only an off-ramp, a router or the Risk Management Network can say this. */
+const ofCcip: readonly Hex[] = [
+  encode('CursedByRMN()'),
+  encode('CursedByRMN(uint64)', 1n),
+  encode('BadARMSignal()'),
+  encode('AlreadyExecuted(uint64)', 1n),
+  encode('SkippedAlreadyExecutedMessage(bytes32,uint64,uint64)', ID, 1n, 1n),
+  encode('ManualExecutionNotYetEnabled()'),
+  encode('ManualExecutionNotYetEnabled(uint64)', 1n),
+  encode('RootNotCommitted()'),
+  encode('RootNotCommitted(uint64)', 1n),
+  encode('InsufficientGasToCompleteTx(bytes4)', '0x11111111'),
+  encode('NotEnoughGasForCall()'),
+  encode('RequiredCCVMissing(address)', TOKEN),
+  encode('OptionalCCVQuorumNotReached(uint256,uint256)', 2n, 1n),
+  encode('NotACompatiblePool(address)', TOKEN),
+  encode('ReleaseOrMintBalanceMismatch(uint256,uint256,uint256)', 1n, 2n, 3n),
+  encode('AggregateValueRateLimitReached(uint256,uint256)', DECADE, 5n),
+  encode('InvalidEVMAddress(bytes)', '0x11'),
+];
+const ofPools: readonly Hex[] = [
+  rateLimit(DECADE),
+  encode('InsufficientLiquidity()'),
+  encode('SenderNotMinter(address)', TOKEN),
+];
+const ofReceivers: readonly Hex[] = [
+  encode('InvalidRouter(address)', TOKEN),
+  encode('SenderNotAllowlisted(address)', TOKEN),
+];
+const foreignWrappers = (data: Hex): readonly Hex[] => [
+  encode('ReceiverError(bytes)', data),
+  encode('TokenHandlingError(bytes)', data),
+  encode('TokenHandlingError(address,bytes)', TOKEN, data),
+  encode('ExecutionError(bytes)', data),
+  encode('MessageValidationError(bytes)', data),
+  encode('CallFailed(uint256,bytes)', 0n, data),
+];
+
+const STATEMENTS =
+  /Risk Management Network|already been executed|not possible yet|Nothing is left|committed on the destination|verifier|too little gas|\bwait\b|rate limit|limit refills|used up|no pool|stopped this lane/i;
+
+describe.each([
+  ...receivers.map(([version, name, wrap]) => ({ version, name, wrap, who: 'The receiver' })),
+  ...tokens.map(([version, name, wrap]) => ({ version, name, wrap, who: 'The token or its pool' })),
+])('what $who of $version says in $name', ({ version, name, wrap, who }) => {
+  const isReceiver = who === 'The receiver';
+  const hostile = [...ofCcip, ...(isReceiver ? ofPools : ofReceivers)];
+  test('is its own, whatever errors it puts around it', () => {
+    const said = new RegExp(`^${who} reverted with `);
+    const blamed = isReceiver
+      ? { saidBy: 'receiver', fixableBy: 'receiver-owner' }
+      : { saidBy: 'token-pool', fixableBy: 'pool-owner' };
+    for (const data of [...hostile, ...hostile.flatMap(foreignWrappers)]) {
+      const reason = reasonOf(wrap(data), { version });
+      expect(`${reason.text} ${reason.advice}`, data).not.toMatch(STATEMENTS);
+      expect(reason.text, data).toMatch(said);
+      if (isReceiver) expect(reason.advice, data).not.toMatch(/\d/);
+      expect(reason.wrappers[0]?.name ?? reason.error?.name, data).toBe(name);
+      expect(reason, data).toMatchObject(blamed);
+      const { title, fixableBy } = reasonGroup(reason);
+      expect(title, data).toMatch(said);
+      expect(fixableBy, data).toBe(blamed.fixableBy);
+    }
+  });
+});
+
+test.each(receivers)(
+  'what a receiver of %s says in %s is explained where receivers raise it',
+  (version, _, wrap) => {
+    const reason = reasonOf(wrap(encode('InvalidRouter(address)', TOKEN)), { version });
+    expect(reason.text).toBe('The receiver says: it only accepts messages from another router.');
+    expect(reasonGroup(reason).title).toBe('The receiver says: it only accepts messages from another router');
+  },
+);
+
+test.each(tokens)(
+  'the waiting time of a pool of %s in %s is told, and not believed without end',
+  (version, _, wrap) => {
+    const limited = (seconds: bigint) => reasonOf(wrap(rateLimit(seconds)), { version });
+    expect(limited(60n).text).toMatch(/^The token or its pool says: the token pool's rate limit is used up/);
+    const { advice } = limited(DECADE);
+    expect(advice).not.toContain('315');
+    if (version === '2.0.0') return;
+    expect(limited(60n).advice).toContain('The pool says that this takes 60 seconds or more');
+    expect(advice).toContain('The pool says that this takes more than 30 days');
+  },
+);
+
+describe.each(executions)('%s: in %s', (version, _name, wrap) => {
+  const reasonOfWhole = (data: Hex) => reasonOf(wrap(data), { version, isWhole: true });
+  test('the receiver speaks for itself, and so does the pool', () => {
+    for (const inner of ofCcip) {
+      expect(reasonOfWhole(byReceiver(inner))).toMatchObject({
+        saidBy: 'receiver',
+        fixableBy: 'receiver-owner',
+      });
+      const pool =
+        version < '1.6'
+          ? encode('TokenHandlingError(bytes)', inner)
+          : encode('TokenHandlingError(address,bytes)', TOKEN, inner);
+      expect(reasonOfWhole(pool).saidBy).toBe('token-pool');
+    }
+  });
+
+  test('an execution cannot say what the off-ramp checks before it', () => {
+    const others = ['CursedByRMN()', 'ManualExecutionNotYetEnabled()', 'RootNotCommitted()'];
+    for (const signature of ['AlreadyExecuted(uint64)', ...others]) {
+      const reason = reasonOfWhole(encode(signature, ...(signature.endsWith('()') ? [] : [1n])));
+      expect(reason.text, signature).toMatch(/reverted with/);
+      expect(`${reason.text} ${reason.advice}`, signature).not.toMatch(STATEMENTS);
+    }
+  });
+});
+
+test('what the off-ramp itself reverts with is the statement of CCIP', () => {
+  const ofTransaction = (data: Hex) => reasonOf(data, { version: '1.6.0', isWhole: true });
+  expect(ofTransaction(encode('CursedByRMN(uint64)', 1n))).toMatchObject({
+    saidBy: 'ccip',
+    fixableBy: 'network',
+    text: 'The Risk Management Network has stopped this lane (a curse).',
+  });
+  expect(ofTransaction(encode('AlreadyExecuted(uint64)', 1n)).advice).toBe('Nothing is left to do.');
+});
+
+test('an execution before 2.0 reverts by itself: an off-ramp of 2.0 hands on what contracts it asks revert with', () => {
+  const limited = encode('AggregateValueRateLimitReached(uint256,uint256)', 60n, 5n);
+  expect(reasonOf(limited, { version: '1.5.0' })).toMatchObject({
+    saidBy: 'ccip',
+    text: "The lane's rate limit on the value of all tokens is used up.",
+  });
+  for (const version of ['2.0.0', null, undefined]) {
+    const reason = reasonOf(limited, { version });
+    expect(reason).toMatchObject({ saidBy: 'unknown' });
+    expect(reason.text).toMatch(/^The off-ramp or a contract that it called says: the lane's rate limit/);
+    expect(reasonGroup(reason).title).toMatch(/^The off-ramp or a contract that it called says: /);
+    expect(reasonOf(encode('CursedByRMN()'), { version }).text).toMatch(
+      /^The off-ramp or a contract that it called reverted with CursedByRMN\(\)/,
+    );
+  }
+});
+
+test('the rate limiter that an off-ramp of 1.6 asks is of CCIP', () => {
+  const data = encode(
+    'MessageValidationError(bytes)',
+    encode('AggregateValueRateLimitReached(uint256,uint256)', 60n, 5n),
+  );
+  expect(reasonOf(data, { version: '1.6.0' })).toMatchObject({
+    saidBy: 'ccip',
+    text: "The lane's rate limit on the value of all tokens is used up.",
+  });
+});
+
+test('a message cannot leave its quotation marks, and an argument not its parentheses', () => {
+  const quoted = reasonOf(byReceiver(text('no”. CCIP has stopped this lane. “'))).text;
+  expect(quoted).toBe("The receiver reverted with the message “no'. CCIP has stopped this lane. '”.");
+  const argument = reasonOf(
+    byReceiver(encode('InvalidConfig(string)', 'no). Nothing is left to do. (')),
+  ).text;
+  const words = 'The receiver reverted with InvalidConfig(message: “no). Nothing is left to do. (”).';
+  expect(argument).toBe(words);
+});
+
+test('groups keep apart who said it', () => {
+  const paused = encode('EnforcedPause()');
+  const groups = [
+    reasonOf(byReceiver(paused)),
+    reasonOf(encode('TokenHandlingError(bytes)', paused)),
+    reasonOf(paused),
+  ].map(reasonGroup);
+  expect(new Set(groups.map(({ key }) => key)).size).toBe(3);
+  expect(new Set(groups.map(({ title }) => title)).size).toBe(3);
 });

@@ -20,23 +20,21 @@ const failed = (program: string, number: number) =>
 const anchorLine = (name: string, number: number, message = 'no') =>
   `Program log: AnchorError thrown in programs/x/src/lib.rs:7. Error Code: ${name}. Error Number: ${number}. Error Message: ${message}.`;
 
+const failedWith = (error: string, logs: readonly string[]): ProgramFailure => ({
+  offRamp: OFF_RAMP,
+  roles,
+  error,
+  logs,
+});
+
 /** A failure with these lines in the frame of the program, and the programs that called it behind. */
 function failureOf(
   number: number,
   stack: readonly [string, ...string[]],
   lines: readonly string[] = [],
 ): ProgramFailure {
-  const [program] = stack;
-  return {
-    offRamp: OFF_RAMP,
-    roles,
-    error: custom(number),
-    logs: [
-      `Program ${program} invoke [${stack.length}]`,
-      ...lines,
-      ...stack.map((each) => failed(each, number)),
-    ],
-  };
+  const ends = stack.map((each) => failed(each, number));
+  return failedWith(custom(number), [`Program ${stack[0]} invoke [${stack.length}]`, ...lines, ...ends]);
 }
 
 test('a failed execution that was recorded on devnet: the receiver ran out of compute units', () => {
@@ -71,7 +69,7 @@ test.each([
   ['{"InstructionError":[0,"ComputationalBudgetExceeded"]}', 'Computational budget exceeded'],
 ])('%s, “%s” is for want of compute units', (error, text) => {
   const logs = [`Program ${POOL} failed: ${text}`, `Program ${OFF_RAMP} failed: ${text}`];
-  expect(programFailureReason({ offRamp: OFF_RAMP, roles, error, logs })).toMatchObject({
+  expect(programFailureReason(failedWith(error, logs))).toMatchObject({
     code: 'out-of-compute',
     text: 'The token or its pool ran out of compute units.',
   });
@@ -118,11 +116,8 @@ test("a receiver's own error is told by the name that it has for it, as its clai
     error: { isFromProgram: true },
   });
   // The same name of another program is another cause.
-  const other = {
-    ...failure,
-    logs: failure.logs.map((line) => line.replaceAll(RECEIVER, TOKEN.replace('T', 'S'))),
-  };
-  expect(reasonGroup(reason).key).not.toBe(reasonGroup(programFailureReason(other)).key);
+  const logs = failure.logs.map((line) => line.replaceAll(RECEIVER, TOKEN.replace('T', 'S')));
+  expect(reasonGroup(reason).key).not.toBe(reasonGroup(programFailureReason({ ...failure, logs })).key);
 });
 
 describe('what a program claims is believed of itself alone', () => {
@@ -147,18 +142,14 @@ describe('what a program claims is believed of itself alone', () => {
 });
 
 describe('who raised it cannot be feigned', () => {
-  const openYet = 'is not possible yet';
-
   test('where the log was cut off, a later line of the off-ramp does not make the error its own', () => {
     const notAllowed = 9_000 + offRampErrors.names.indexOf('ManualExecutionNotAllowed');
     const whole = failureOf(notAllowed, [OFF_RAMP]);
-    expect(programFailureReason(whole)).toMatchObject({
-      saidBy: 'ccip',
-      text: expect.stringContaining(openYet),
-    });
+    const notYet = expect.stringContaining('is not possible yet');
+    expect(programFailureReason(whole)).toMatchObject({ saidBy: 'ccip', text: notYet });
     // The receiver filled the log, so that its own "failed" line did not fit and that of its caller did.
     const logs = [`Program ${RECEIVER} invoke [2]`, 'Log truncated', failed(OFF_RAMP, notAllowed)];
-    const reason = programFailureReason({ offRamp: OFF_RAMP, roles, error: custom(notAllowed), logs });
+    const reason = programFailureReason(failedWith(custom(notAllowed), logs));
     expect(reason).toMatchObject({ code: 'program-error', saidBy: 'unknown', fixableBy: 'unknown' });
     expect(reason.text).toBe(
       `A program of the transaction failed with its own error ${notAllowed}, which is not known here. The log was cut off, so that the program is not known.`,
@@ -184,10 +175,8 @@ describe('who raised it cannot be feigned', () => {
 
   test('a receiver that returns an error of the runtime does not blame the token', () => {
     const failure = failureOf(1, [RECEIVER, OFF_RAMP]);
-    const reason = programFailureReason({
-      ...failure,
-      error: '{"InstructionError":[1,"InsufficientFunds"]}',
-    });
+    const error = '{"InstructionError":[1,"InsufficientFunds"]}';
+    const reason = programFailureReason({ ...failure, error });
     expect(reason).toMatchObject({ saidBy: 'receiver', fixableBy: 'receiver-owner' });
     expect(reason.text).toBe('The receiver failed with InsufficientFunds.');
     // Nor does it where the token program fails in its call.
@@ -220,32 +209,28 @@ test('a later instruction, a log without its end, and an error that is none', ()
     text: expect.stringMatching(/^Another instruction of the same transaction failed/),
     fixableBy: 'anyone',
   });
-  const cut = { offRamp: OFF_RAMP, roles, error: custom(6001), logs: ['Log truncated'] };
+  const cut = failedWith(custom(6001), ['Log truncated']);
   expect(programFailureReason(cut)).toMatchObject({
     code: 'program-error',
     text: expect.stringContaining('The log was cut off'),
     fixableBy: 'unknown',
   });
-  expect(programFailureReason({ ...cut, error: '{"Instr' })).toMatchObject({
-    code: 'transaction-failed',
-    error: null,
-  });
+  const damaged = programFailureReason({ ...cut, error: '{"Instr' });
+  expect(damaged).toMatchObject({ code: 'transaction-failed', error: null });
 });
 
 test('any error and any lines are told without a fault, in bounded text', () => {
+  const whole = failureOf(6001, [TOKEN, POOL, OFF_RAMP], [anchorLine('A', 6001)]);
   const line = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 300 }),
-    fc.constantFrom(
-      ...failureOf(6001, [TOKEN, POOL, OFF_RAMP], [anchorLine('A', 6001)]).logs,
-      'Log truncated',
-    ),
+    fc.constantFrom(...whole.logs, 'Log truncated'),
   );
   fc.assert(
     fc.property(fc.oneof(fc.json(), fc.string()), fc.array(line, { maxLength: 20 }), (error, logs) => {
-      const reason = programFailureReason({ offRamp: OFF_RAMP, roles, error, logs });
+      const reason = programFailureReason(failedWith(error, logs));
       expect(reason.text.length).toBeLessThan(700);
       expect(reasonGroup(reason).title.length).toBeLessThanOrEqual(160);
-      expect(raisedError({ offRamp: OFF_RAMP, roles, error, logs }).name ?? '').toMatch(/^[\w-]{0,80}$/);
+      expect(raisedError(failedWith(error, logs)).name ?? '').toMatch(/^[\w-]{0,80}$/);
     }),
     { numRuns: 50 },
   );

@@ -1,5 +1,4 @@
 import { createHmac } from 'node:crypto';
-import { crc32 } from 'node:zlib';
 import { base64urlnopad } from '@scure/base';
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
@@ -10,10 +9,11 @@ import { type Cursor, createCursorCodec } from '../../../src/domain/filters/curs
 import type { FilterKind } from '../../../src/domain/filters/filter-kinds.ts';
 import { filterNames, filterTable } from '../../../src/domain/filters/filter-table.ts';
 import { type Filters, isTimeRange } from '../../../src/domain/filters/query.ts';
-import { parseSearch, type RawParameters } from '../../../src/domain/filters/search-parameters.ts';
+import { parseSearch } from '../../../src/domain/filters/search-parameters.ts';
 import { statuses } from '../../../src/domain/lifecycle.ts';
 import { createCursorMac } from '../../../src/store/schema/cursor-key.ts';
 import { digits, evmAddress, hashOf, svmAddress, svmSignature } from '../../fixtures.ts';
+import { withPublicChecksum } from '../../security/forged-cursor.ts';
 
 const key = Buffer.alloc(32, 'a key of this test');
 const { encode: encodeCursor, decode: decodeCursor } = createCursorCodec(createCursorMac(key));
@@ -84,13 +84,6 @@ function signed(payload: string | Uint8Array, version = 3, withKey = key): strin
   return base64urlnopad.encode(Buffer.concat([Buffer.from([version]), mac.subarray(0, 16), bytes]));
 }
 
-/** As anybody could make one before cursors had a MAC: with a public checksum. */
-function checksummed(payload: string): string {
-  const checksum = Buffer.alloc(4);
-  checksum.writeUInt32BE(crc32(payload));
-  return base64urlnopad.encode(Buffer.concat([Buffer.from([2]), checksum, Buffer.from(payload)]));
-}
-
 /** What is wrong with a text, in words. */
 function problemOf(text: string): string {
   try {
@@ -124,24 +117,35 @@ describe('a cursor', () => {
     expect(encodeCursor({ ...cursor, after: { ...after, sentAt: 1 } })).not.toBe(encodeCursor(cursor));
   });
 
-  it('with any one character changed is rejected', () => {
+  /** With one character, or one bit, changed. */
+  const withCharacter = (text: string, at: number, character: string) =>
+    text.slice(0, at) + character + text.slice(at + 1);
+  const withBit = (text: string, bit: number) => {
+    const bytes = Buffer.from(text, 'base64url');
+    bytes[bit >> 3] = (bytes.at(bit >> 3) ?? 0) ^ (1 << (bit & 7));
+    return bytes.toString('base64url');
+  };
+  const bitsOf = (text: string) => Buffer.from(text, 'base64url').length * 8;
+
+  it('with any one character or bit changed is rejected', () => {
+    const characters = fc.constantFrom(...'ABab09_-+/=. é');
     fc.assert(
-      fc.property(cursors, fc.nat(), fc.constantFrom(...'ABab09_-+/=. é'), (cursor, position, character) => {
+      fc.property(cursors, fc.nat(), characters, (cursor, position, character) => {
         const text = encodeCursor(cursor);
         const at = position % text.length;
         fc.pre(text[at] !== character);
-        expect(decoded(text.slice(0, at) + character + text.slice(at + 1))).toBe('INVALID_CURSOR');
+        expect(decoded(withCharacter(text, at, character))).toBe('INVALID_CURSOR');
+        expect(decoded(withBit(text, position % bitsOf(text)))).toBe('INVALID_CURSOR');
       }),
       { numRuns: 1000 },
     );
   });
 
-  it('with every single character changed in turn is rejected', () => {
+  it('with every single character and bit changed in turn is rejected', () => {
     const text = encodeCursor({ filters: { sender: [digits('x')] }, view: 'summary', after });
-    for (let at = 0; at < text.length; at++) {
-      const character = text[at] === 'A' ? 'B' : 'A';
-      expect(decoded(text.slice(0, at) + character + text.slice(at + 1))).toBe('INVALID_CURSOR');
-    }
+    for (let at = 0; at < text.length; at++)
+      expect(decoded(withCharacter(text, at, text[at] === 'A' ? 'B' : 'A'))).toBe('INVALID_CURSOR');
+    for (let bit = 0; bit < bitsOf(text); bit++) expect(decoded(withBit(text, bit))).toBe('INVALID_CURSOR');
   });
 
   it('cut short anywhere, or with anything added, is rejected', () => {
@@ -166,27 +170,6 @@ describe('a cursor', () => {
     );
   });
 
-  it('with any one bit changed is rejected', { tags: 'slow' }, () => {
-    fc.assert(
-      fc.property(cursors, fc.nat(), (cursor, position) => {
-        const bytes = Buffer.from(encodeCursor(cursor), 'base64url');
-        const bit = position % (bytes.length * 8);
-        bytes[bit >> 3] = (bytes.at(bit >> 3) ?? 0) ^ (1 << (bit & 7));
-        expect(decoded(bytes.toString('base64url'))).toBe('INVALID_CURSOR');
-      }),
-      { numRuns: 1000 },
-    );
-  });
-
-  it('with every single bit changed in turn is rejected', () => {
-    const bytes = Buffer.from(encodeCursor({ filters: {}, view: 'full', after }), 'base64url');
-    for (let bit = 0; bit < bytes.length * 8; bit++) {
-      const changed = Buffer.from(bytes);
-      changed[bit >> 3] = (bytes.at(bit >> 3) ?? 0) ^ (1 << (bit & 7));
-      expect(decoded(changed.toString('base64url'))).toBe('INVALID_CURSOR');
-    }
-  });
-
   const payload = JSON.stringify({ f: {}, v: 'full', k: [after.sentAt, after.messageId] });
 
   it('has an HMAC-SHA-256 over version and payload, of which it shows the first 16 bytes', () => {
@@ -198,13 +181,8 @@ describe('a cursor', () => {
         const text = Buffer.from(data).toString('latin1');
         expect(sign(text)).toBe(mac);
         expect(verify(text, mac)).toBe(true);
-        for (const other of [
-          '',
-          mac.slice(1),
-          `${mac}x`,
-          `${mac.slice(1)}${mac.charAt(0) === 'x' ? 'y' : 'x'}`,
-        ])
-          expect(verify(text, other)).toBe(false);
+        const changed = `${mac.charAt(0) === 'x' ? 'y' : 'x'}${mac.slice(1)}`;
+        for (const other of ['', mac.slice(1), `${mac}x`, changed]) expect(verify(text, other)).toBe(false);
       }),
     );
   });
@@ -217,8 +195,8 @@ describe('a cursor', () => {
   });
 
   it('with the public checksum of the version before is rejected, and says that it is of another version', () => {
-    expect(decoded(checksummed(payload))).toBe('INVALID_CURSOR');
-    expect(problemOf(checksummed(payload))).toContain('issued by another version');
+    expect(decoded(withPublicChecksum(payload))).toBe('INVALID_CURSOR');
+    expect(problemOf(withPublicChecksum(payload))).toContain('issued by another version');
   });
 
   it('that was made with another key is rejected', () => {
@@ -242,38 +220,37 @@ describe('a cursor', () => {
     ['a key of one', { f: {}, v: 'full', k: [1] }],
     ['a key of three', { f: {}, v: 'full', k: [...last, 1] }],
     ['a time that no calendar has', { f: {}, v: 'full', k: [8.64e15, after.messageId] }],
-    ['a time before 1970', { f: { sentAfter: -1 }, v: 'full', k: last }],
+    ['a time before 1970', { f: { sentAfter: -1 } }],
     ['half a millisecond', { f: {}, v: 'full', k: [0.5, after.messageId] }],
     ['a short id', { f: {}, v: 'full', k: [1, 'ab'] }],
-    ['an unknown filter', { f: { nope: 1 }, v: 'full', k: last }],
+    ['an unknown filter', { f: { nope: 1 } }],
     ['an unknown member', { f: {}, v: 'full', k: last, x: 1 }],
-    ['an unknown status', { f: { status: ['NOPE'] }, v: 'full', k: last }],
-    ['a sender that is no bytes', { f: { sender: ['xyz'] }, v: 'full', k: last }],
-    ['no sender', { f: { sender: [] }, v: 'full', k: last }],
-    ['a number for a text', { f: { sourceChainSelector: 5 }, v: 'full', k: last }],
-    ['false', { f: { readyForManualExecOnly: false }, v: 'full', k: last }],
-    ['101 ids', { f: { messageId: Array.from({ length: 101 }, (_, i) => digits(i)) }, v: 'full', k: last }],
-    ['an id twice', { f: { messageId: [digits(1), digits(1)] }, v: 'full', k: last }],
-    ['two senders', { f: { sender: ['00', '01'] }, v: 'full', k: last }],
-    ['a sender of 364 bytes', { f: { sender: ['00'.repeat(364)] }, v: 'full', k: last }],
-    ['three hashes', { f: { sourceTransactionHash: ['00', '01', '02'] }, v: 'full', k: last }],
-    ['a hash of 65 bytes', { f: { destTransactionHash: ['00'.repeat(65)] }, v: 'full', k: last }],
-    ['a selector above 64 bits', { f: { sourceChainSelector: '18446744073709551616' }, v: 'full', k: last }],
-    ['a selector with a leading zero', { f: { destChainSelector: '01' }, v: 'full', k: last }],
-    ['a range that ends where it begins', { f: { sentAfter: 5, sentBefore: 5 }, v: 'full', k: last }],
-    ['a status twice', { f: { status: ['SENT', 'SENT'] }, v: 'full', k: last }],
-    ['no term', { f: { q: [] }, v: 'full', k: last }],
-    ['an empty term', { f: { q: [term()] }, v: 'full', k: last }],
-    ['an empty term in the second place', { f: { q: [term('00'), term()] }, v: 'full', k: last }],
-    ['a term of nothing but an id', { f: { q: [{ ...term(), messageId: digits(1) }] }, v: 'full', k: last }],
-    ['a term with two addresses', { f: { q: [term('00', '01')] }, v: 'full', k: last }],
-    [
-      'a term with three hashes',
-      { f: { q: [{ ...term(), hashes: ['00', '01', '02'] }] }, v: 'full', k: last },
-    ],
-    ['eleven terms', { f: { q: Array.from({ length: 11 }, (_, i) => term(digits(i))) }, v: 'full', k: last }],
+    ['an unknown status', { f: { status: ['NOPE'] } }],
+    ['a sender that is no bytes', { f: { sender: ['xyz'] } }],
+    ['no sender', { f: { sender: [] } }],
+    ['a number for a text', { f: { sourceChainSelector: 5 } }],
+    ['false', { f: { readyForManualExecOnly: false } }],
+    ['101 ids', { f: { messageId: Array.from({ length: 101 }, (_, i) => digits(i)) } }],
+    ['an id twice', { f: { messageId: [digits(1), digits(1)] } }],
+    ['two senders', { f: { sender: ['00', '01'] } }],
+    ['a sender of 364 bytes', { f: { sender: ['00'.repeat(364)] } }],
+    ['three hashes', { f: { sourceTransactionHash: ['00', '01', '02'] } }],
+    ['a hash of 65 bytes', { f: { destTransactionHash: ['00'.repeat(65)] } }],
+    ['a selector above 64 bits', { f: { sourceChainSelector: '18446744073709551616' } }],
+    ['a selector with a leading zero', { f: { destChainSelector: '01' } }],
+    ['a range that ends where it begins', { f: { sentAfter: 5, sentBefore: 5 } }],
+    ['a status twice', { f: { status: ['SENT', 'SENT'] } }],
+    ['no term', { f: { q: [] } }],
+    ['an empty term', { f: { q: [term()] } }],
+    ['an empty term in the second place', { f: { q: [term('00'), term()] } }],
+    ['a term of nothing but an id', { f: { q: [{ ...term(), messageId: digits(1) }] } }],
+    ['a term with two addresses', { f: { q: [term('00', '01')] } }],
+    ['a term with three hashes', { f: { q: [{ ...term(), hashes: ['00', '01', '02'] }] } }],
+    ['eleven terms', { f: { q: Array.from({ length: 11 }, (_, i) => term(digits(i))) } }],
   ])('that holds %s is rejected, even with a right MAC', (_, payload) => {
-    expect(decoded(signed(payload === undefined ? '{"f":' : JSON.stringify(payload)))).toBe('INVALID_CURSOR');
+    const hasOnlyFilters = payload instanceof Object && Object.keys(payload).join() === 'f';
+    const held = hasOnlyFilters ? { ...payload, v: 'full', k: last } : payload;
+    expect(decoded(signed(JSON.stringify(held) ?? '{"f":'))).toBe('INVALID_CURSOR');
   });
 
   it('that is made of random bytes is rejected, even with a right MAC', () => {
@@ -287,8 +264,8 @@ describe('a cursor', () => {
 });
 
 describe('every search that is accepted', () => {
-  const roundTrip = (raw: RawParameters) => {
-    const query = parseSearch(raw);
+  const roundTrip = (parameters: Readonly<Record<string, string>>) => {
+    const query = parseSearch(Object.entries(parameters));
     const text = encodeCursor({ filters: query.filters, view: query.view, after });
     expect(parseSearch([['cursor', text]], { decode: decodeCursor })).toEqual({ ...query, limit: 20, after });
     return text.length;
@@ -296,35 +273,25 @@ describe('every search that is accepted', () => {
 
   it('has a cursor that is accepted, up to a hundred message ids and ten terms', () => {
     const ids = Array.from({ length: 100 }, (_, i) => hashOf('message', i)).join(',');
-    roundTrip([['messageId', ids]]);
-    roundTrip([
-      ['messageId', ids],
-      ['q', Array.from({ length: 10 }, (_, i) => svmSignature(i)).join(',')],
-      ['sender', svmAddress('a')],
-      ['receiver', svmAddress('b')],
-      ['address', svmAddress('c')],
-      ['sourceTokenAddress', evmAddress('d')],
-      ['sourceTransactionHash', svmSignature('e')],
-      ['destTransactionHash', svmSignature('f')],
-      ['status', statuses.join(',')],
-      ['sourceChainSelector', '18446744073709551615'],
-      ['destChainSelector', '18446744073709551615'],
-      ['sentAfter', '1970-01-01T00:00:00Z'],
-      ['sentBefore', '9999-12-31T23:59:59Z'],
-      ['readyForManualExecOnly', 'true'],
-      ['view', 'summary'],
-    ]);
+    roundTrip({ messageId: ids });
+    roundTrip({
+      messageId: ids,
+      q: Array.from({ length: 10 }, (_, i) => svmSignature(i)).join(','),
+      ...{ sender: svmAddress('a'), receiver: svmAddress('b'), address: svmAddress('c') },
+      ...{ sourceTransactionHash: svmSignature('e'), destTransactionHash: svmSignature('f') },
+      ...{ sourceChainSelector: '18446744073709551615', destChainSelector: '18446744073709551615' },
+      ...{ sentAfter: '1970-01-01T00:00:00Z', sentBefore: '9999-12-31T23:59:59Z' },
+      ...{ sourceTokenAddress: evmAddress('d'), status: statuses.join(','), readyForManualExecOnly: 'true' },
+      view: 'summary',
+    });
   });
 
   it('has one where a text means as many things as a text can', () => {
     // A TON hash in hexadecimal, and an SVM signature in base58.
     const ambiguous = `${'1'.repeat(61)}fed`;
     expect(transactionHashBytes(ambiguous)).toHaveLength(2);
-    roundTrip([['q', ambiguous]]);
-    roundTrip([
-      ['sourceTransactionHash', ambiguous],
-      ['destTransactionHash', '1'.repeat(64)],
-    ]);
+    roundTrip({ q: ambiguous });
+    roundTrip({ sourceTransactionHash: ambiguous, destTransactionHash: '1'.repeat(64) });
   });
 
   it('has one whatever text its filters are: no text means more than a cursor may hold', () => {
@@ -332,17 +299,8 @@ describe('every search that is accepted', () => {
       fc
         .array(fc.constantFrom(...characters), { minLength: min, maxLength: max })
         .map((list) => list.join(''));
-    const prefix = fc.constantFrom(
-      '',
-      '0x',
-      '0X',
-      '0:',
-      '-1:',
-      '1220',
-      'name::1220',
-      '0x2::a::',
-      `0x${'0'.repeat(24)}`,
-    );
+    const prefixes = ['', '0x', '0X', '0:', '-1:', '1220', 'name::1220', '0x2::a::', `0x${'0'.repeat(24)}`];
+    const prefix = fc.constantFrom(...prefixes);
     const body = fc.oneof(
       ...[32, 40, 43, 44, 48, 63, 64, 88].map((length) => letters('0123456789abcdefABCDEF', length)),
       ...[32, 43, 44, 63, 64, 87, 88].map((length) => letters('123456789abcdefABCDEFGz', length)),
@@ -358,8 +316,8 @@ describe('every search that is accepted', () => {
         const text = start + rest;
         found.addresses = Math.max(found.addresses, addressBytes(text).length);
         found.hashes = Math.max(found.hashes, transactionHashBytes(text).length);
-        if (addressBytes(text).length > 0) roundTrip([['sender', text]]);
-        if (transactionHashBytes(text).length > 0) roundTrip([['sourceTransactionHash', text]]);
+        if (addressBytes(text).length > 0) roundTrip({ sender: text });
+        if (transactionHashBytes(text).length > 0) roundTrip({ sourceTransactionHash: text });
       }),
       { numRuns: 5_000 },
     );
@@ -370,16 +328,12 @@ describe('every search that is accepted', () => {
     const party = (name: string) => `${name.padEnd(185, 'x')}::1220${digits(name)}`;
     const coin = (name: string) => `0x2::${name.padEnd(145, 'x')}::${name.padEnd(148, 'y')}`;
     expect(coin('a')).toHaveLength(300);
-    const length = roundTrip([
-      ['messageId', Array.from({ length: 100 }, (_, i) => hashOf('message', i)).join(',')],
-      ['q', Array.from({ length: 10 }, (_, i) => coin(`q${i}`)).join(',')],
-      ['sender', party('a')],
-      ['receiver', coin('b')],
-      ['address', coin('c')],
-      ['sourceTokenAddress', coin('d')],
-      ['sourceTransactionHash', svmSignature('e')],
-      ['destTransactionHash', svmSignature('f')],
-    ]);
+    const length = roundTrip({
+      messageId: Array.from({ length: 100 }, (_, i) => hashOf('message', i)).join(','),
+      q: Array.from({ length: 10 }, (_, i) => coin(`q${i}`)).join(','),
+      ...{ sender: party('a'), receiver: coin('b'), address: coin('c'), sourceTokenAddress: coin('d') },
+      ...{ sourceTransactionHash: svmSignature('e'), destTransactionHash: svmSignature('f') },
+    });
     expect(length).toBeLessThan(28_000);
   });
 });

@@ -16,23 +16,27 @@ import { createCursorMac } from '../../../src/store/schema/cursor-key.ts';
 import { digits, evmAddress, hashOf, makeMessage, svmAddress, svmSignature } from '../../fixtures.ts';
 
 const cursors = createCursorCodec(createCursorMac(Buffer.alloc(32, 'key')));
-const parseSearch = (raw: RawParameters) => parse(raw, cursors);
+/** Parameters as a query, or by name. */
+type Asked = string | Readonly<Record<string, string>>;
+const rawOf = (asked: Asked): RawParameters =>
+  typeof asked === 'string' ? [...new URLSearchParams(asked)] : Object.entries(asked);
+const parseSearch = (asked: Asked) => parse(rawOf(asked), cursors);
 const after = { sentAt: Date.UTC(2026, 0, 1), messageId: digits('last') };
 const filters = { sender: [digits('sender').slice(0, 40)], status: ['SENT' as const] };
 const cursor = cursors.encode({ filters, view: 'full', after });
 
-function rejection(raw: RawParameters): ApiError {
+function rejection(asked: Asked): ApiError {
   try {
-    parseSearch(raw);
+    parseSearch(asked);
   } catch (error) {
     if (error instanceof ApiError) return error;
     throw error;
   }
-  throw new Error(`Nothing is wrong with ${JSON.stringify(raw)}`);
+  throw new Error(`Nothing is wrong with ${JSON.stringify(asked)}`);
 }
 
-const wrongParameters = (raw: RawParameters) => {
-  const { code, details, message } = rejection(raw);
+const wrongParameters = (asked: Asked) => {
+  const { code, details, message } = rejection(asked);
   expect(code).toBe('INVALID_PARAMETERS');
   for (const { parameter, problem } of details) expect(message).toContain(`${parameter} ${problem}`);
   return details.map(({ parameter }) => parameter);
@@ -143,28 +147,28 @@ const rejected: Record<keyof typeof accepted, readonly string[]> = {
 
 describe('limit', () => {
   it('is 20 unless told', () => {
-    expect(parseSearch([])).toEqual({ filters: {}, view: 'full', limit: 20, after: null });
+    expect(parseSearch({})).toEqual({ filters: {}, view: 'full', limit: 20, after: null });
   });
 
   test.each(['1', '2', '20', '999', '1000'])('takes %s', (limit) => {
-    expect(parseSearch([['limit', limit]]).limit).toBe(Number(limit));
+    expect(parseSearch({ limit }).limit).toBe(Number(limit));
   });
 
   test.each(['0', '1001', '-1', '1.5', 'abc', '', ' 5', '5 ', '1e3', '+5', '0x10', '9999999999', 'NaN', '٥'])(
     'rejects %j',
     (limit) => {
-      expect(wrongParameters([['limit', limit]])).toEqual(['limit']);
-      if (limit !== '') expect(rejection([['limit', limit]]).message).toContain('1 to 1000');
+      expect(wrongParameters({ limit })).toEqual(['limit']);
+      if (limit !== '') expect(rejection({ limit }).message).toContain('1 to 1000');
     },
   );
 });
 
 describe('view', () => {
   it('is full or summary', () => {
-    expect(parseSearch([['view', 'full']]).view).toBe('full');
-    expect(parseSearch([['view', 'summary']]).view).toBe('summary');
+    expect(parseSearch({ view: 'full' }).view).toBe('full');
+    expect(parseSearch({ view: 'summary' }).view).toBe('summary');
     for (const view of ['FULL', 'short', '', 'full,summary'])
-      expect(wrongParameters([['view', view]])).toEqual(['view']);
+      expect(wrongParameters({ view })).toEqual(['view']);
   });
 });
 
@@ -172,55 +176,38 @@ describe('each filter', () => {
   describe.each(filterNames)('%s', (name) => {
     const kind = filterTable[name].kind.noun ?? 'switch';
     it('takes its example', () => {
-      expect(() => parseSearch([[name, filterTable[name].example]])).not.toThrow();
+      expect(() => parseSearch({ [name]: filterTable[name].example })).not.toThrow();
     });
     test.each(accepted[kind])('takes %s', (text, value) => {
       const filters = value === undefined ? {} : { [name]: value };
-      expect(parseSearch([[name, text]])).toEqual({ filters, view: 'full', limit: 20, after: null });
+      expect(parseSearch({ [name]: text })).toEqual({ filters, view: 'full', limit: 20, after: null });
     });
     test.each(rejected[kind])('rejects %j, naming itself', (text) => {
-      expect(wrongParameters([[name, text]])).toEqual([name]);
+      expect(wrongParameters({ [name]: text })).toEqual([name]);
     });
     it('rejects an empty value and a second one', () => {
-      expect(wrongParameters([[name, '']])).toEqual([name]);
-      const value = filterTable[name].example;
-      expect(
-        wrongParameters([
-          [name, value],
-          [name, value],
-        ]),
-      ).toEqual([name]);
+      expect(wrongParameters({ [name]: '' })).toEqual([name]);
+      const pair = `${name}=${encodeURIComponent(filterTable[name].example)}`;
+      expect(wrongParameters(`${pair}&${pair}`)).toEqual([name]);
     });
   });
 
   it('combines with all others', () => {
-    const raw = filterNames
-      .filter((name) => name !== 'sentBefore')
-      .map((name) => [name, filterTable[name].example] as const);
-    expect(Object.keys(parseSearch([...raw, ['sentBefore', '2026-02-01T00:00:00Z']]).filters).sort()).toEqual(
-      [...filterNames].sort(),
-    );
+    const all = Object.fromEntries(filterNames.map((name) => [name, filterTable[name].example]));
+    const { filters } = parseSearch({ ...all, sentBefore: '2026-02-01T00:00:00Z' });
+    expect(Object.keys(filters).sort()).toEqual([...filterNames].sort());
   });
 });
 
 describe('sentAfter and sentBefore', () => {
   it('enclose a time', () => {
-    expect(
-      parseSearch([
-        ['sentAfter', '2026-01-01T00:00:00Z'],
-        ['sentBefore', '2026-01-01T00:00:00.001Z'],
-      ]).filters,
-    ).toEqual({ sentAfter: Date.UTC(2026, 0, 1), sentBefore: Date.UTC(2026, 0, 1) + 1 });
+    const { filters } = parseSearch('sentAfter=2026-01-01T00:00:00Z&sentBefore=2026-01-01T00:00:00.001Z');
+    expect(filters).toEqual({ sentAfter: Date.UTC(2026, 0, 1), sentBefore: Date.UTC(2026, 0, 1) + 1 });
   });
 
   it('are rejected when nothing can be between them', () => {
-    for (const before of ['2026-01-01T00:00:00Z', '2025-01-01T00:00:00Z'])
-      expect(
-        wrongParameters([
-          ['sentAfter', '2026-01-01T00:00:00Z'],
-          ['sentBefore', before],
-        ]),
-      ).toEqual(['sentBefore']);
+    for (const sentBefore of ['2026-01-01T00:00:00Z', '2025-01-01T00:00:00Z'])
+      expect(wrongParameters({ sentAfter: '2026-01-01T00:00:00Z', sentBefore })).toEqual(['sentBefore']);
   });
 });
 
@@ -246,7 +233,7 @@ describe('times with finer digits than milliseconds', () => {
     ['999999999', 1000],
   ])('.%s s is rounded up to %i ms', (fraction, milliseconds) => {
     for (const name of ['sentAfter', 'sentBefore'] as const)
-      expect(parseSearch([[name, `2026-01-01T00:00:00.${fraction}Z`]]).filters).toEqual({
+      expect(parseSearch({ [name]: `2026-01-01T00:00:00.${fraction}Z` }).filters).toEqual({
         [name]: base + milliseconds,
       });
   });
@@ -262,22 +249,20 @@ describe('times with finer digits than milliseconds', () => {
         const message = makeMessage({ sendTimestamp: new Date(base + sentMs).toISOString() });
         const time = `2026-01-01T00:00:00.${fraction}Z`;
         const isAfter = BigInt(sentMs) * 1_000_000n >= nanoseconds(fraction);
-        expect(matches(parseSearch([['sentAfter', time]]).filters, message)).toBe(isAfter);
-        expect(matches(parseSearch([['sentBefore', time]]).filters, message)).toBe(!isAfter);
+        expect(matches(parseSearch({ sentAfter: time }).filters, message)).toBe(isAfter);
+        expect(matches(parseSearch({ sentBefore: time }).filters, message)).toBe(!isAfter);
       }),
       { numRuns: 1_000 },
     );
   });
 
   it('are rejected within one millisecond, in words that say why, and beyond the year 9999', () => {
-    const { details } = rejection([
-      ['sentAfter', '2026-01-01T00:00:00.0001Z'],
-      ['sentBefore', '2026-01-01T00:00:00.0009Z'],
-    ]);
+    const asked = 'sentAfter=2026-01-01T00:00:00.0001Z&sentBefore=2026-01-01T00:00:00.0009Z';
+    const { details } = rejection(asked);
     expect(details).toEqual([
       { parameter: 'sentBefore', problem: 'must be later than sentAfter, by a millisecond at least' },
     ]);
-    expect(wrongParameters([['sentBefore', '9999-12-31T23:59:59.9991Z']])).toEqual(['sentBefore']);
+    expect(wrongParameters({ sentBefore: '9999-12-31T23:59:59.9991Z' })).toEqual(['sentBefore']);
   });
 });
 
@@ -294,34 +279,30 @@ describe('an unknown parameter', () => {
     ['messageIds', 'messageId'],
     ['state', 'status'],
   ])('%s is rejected with the suggestion %s', (name, nearest) => {
-    const { details } = rejection([[name, 'x']]);
+    const { details } = rejection({ [name]: 'x' });
     expect(details).toEqual([
       { parameter: name, problem: expect.stringContaining(`did you mean ${nearest}?`) },
     ]);
   });
 
   it('that is like none is rejected with the list of all', () => {
-    const { message } = rejection([['zzzzzzzzzzzz', 'x']]);
+    const { message } = rejection({ zzzzzzzzzzzz: 'x' });
     for (const name of searchParameterNames) expect(message).toContain(name);
   });
 
   test.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty', ''])(
     '%j is unknown like any other',
     (name) => {
-      expect(wrongParameters([[name, 'x']])).toEqual([name]);
-      expect(
-        wrongParameters([
-          ['cursor', cursor],
-          [name, 'x'],
-        ]),
-      ).toEqual([name]);
+      expect(wrongParameters({ [name]: 'x' })).toEqual([name]);
+      expect(wrongParameters({ cursor, [name]: 'x' })).toEqual([name]);
     },
   );
 
   it('is told of in a short line, however long it is', () => {
-    expect(rejection([['x'.repeat(10_000), 'y']]).message.length).toBeLessThan(500);
-    expect(rejection([['sender', 'y'.repeat(10_000)]]).message.length).toBeLessThan(500);
-    expect(rejection(Array.from({ length: 5000 }, (_, i) => [`x${i}`, ''])).details.length).toBeLessThan(100);
+    const many = Array.from({ length: 5000 }, (_, i) => `x${i}=`).join('&');
+    expect(rejection({ ['x'.repeat(10_000)]: 'y' }).message.length).toBeLessThan(500);
+    expect(rejection({ sender: 'y'.repeat(10_000) }).message.length).toBeLessThan(500);
+    expect(rejection(many).details.length).toBeLessThan(100);
   });
 
   it('is unknown where a path takes none at all', () => {
@@ -332,67 +313,42 @@ describe('an unknown parameter', () => {
 
 describe('several problems', () => {
   it('are all named', () => {
-    expect(
-      wrongParameters([
-        ['sender', 'x'],
-        ['limit', '0'],
-        ['view', 'x'],
-        ['nope', '1'],
-        ['status', ''],
-        ['receiver', evmAddress('a')],
-        ['receiver', evmAddress('b')],
-        ['sentAfter', 'x'],
-      ]).sort(),
-    ).toEqual(['limit', 'nope', 'receiver', 'sender', 'sentAfter', 'status', 'view']);
+    const receivers = `receiver=${evmAddress('a')}&receiver=${evmAddress('b')}`;
+    const asked = `sender=x&limit=0&view=x&nope=1&status=&${receivers}&sentAfter=x`;
+    expect(wrongParameters(asked).sort()).toEqual([
+      'limit',
+      'nope',
+      'receiver',
+      'sender',
+      'sentAfter',
+      'status',
+      'view',
+    ]);
   });
 });
 
 describe('a cursor', () => {
   it('goes alone, with limit and with view', () => {
-    expect(parseSearch([['cursor', cursor]])).toEqual({ filters, view: 'full', limit: 20, after });
-    expect(
-      parseSearch([
-        ['limit', '7'],
-        ['cursor', cursor],
-      ]),
-    ).toMatchObject({ filters, limit: 7, after });
-    expect(
-      parseSearch([
-        ['cursor', cursor],
-        ['view', 'summary'],
-      ]),
-    ).toMatchObject({ view: 'summary', filters });
+    expect(parseSearch({ cursor })).toEqual({ filters, view: 'full', limit: 20, after });
+    expect(parseSearch({ limit: '7', cursor })).toMatchObject({ filters, limit: 7, after });
+    expect(parseSearch({ cursor, view: 'summary' })).toMatchObject({ view: 'summary', filters });
   });
 
   it('keeps the view of its search unless another is asked for', () => {
     const summary = cursors.encode({ filters, view: 'summary', after });
-    expect(parseSearch([['cursor', summary]]).view).toBe('summary');
-    expect(
-      parseSearch([
-        ['cursor', summary],
-        ['view', 'full'],
-      ]).view,
-    ).toBe('full');
+    expect(parseSearch({ cursor: summary }).view).toBe('summary');
+    expect(parseSearch({ cursor: summary, view: 'full' }).view).toBe('full');
   });
 
   test.each(filterNames)('with %s is a wrong combination, whatever the value', (name) => {
     for (const value of [filterTable[name].example, 'nonsense', '', 'false']) {
-      for (const raw of [
-        [
-          ['cursor', cursor],
-          [name, value],
-        ],
-        [
-          [name, value],
-          ['limit', '5'],
-          ['cursor', cursor],
-        ],
-        [
-          ['cursor', 'damaged'],
-          [name, value],
-        ],
-      ] as RawParameters[]) {
-        const { code, details, message } = rejection(raw);
+      const beside = [
+        { cursor, [name]: value },
+        { [name]: value, limit: '5', cursor },
+        { cursor: 'damaged', [name]: value },
+      ];
+      for (const asked of beside) {
+        const { code, details, message } = rejection(asked);
         expect(code).toBe('INVALID_PARAMETER_COMBINATION');
         expect(details.map(({ parameter }) => parameter)).toEqual([name]);
         expect(message).toContain(name);
@@ -401,39 +357,19 @@ describe('a cursor', () => {
   });
 
   it('with several filters names each once', () => {
-    const raw: RawParameters = [
-      ['sender', ''],
-      ['q', 'x'],
-      ['cursor', cursor],
-      ['sender', 'y'],
-    ];
-    expect(rejection(raw).details.map(({ parameter }) => parameter)).toEqual(['sender', 'q']);
+    const { details } = rejection(`sender=&q=x&cursor=${cursor}&sender=y`);
+    expect(details.map(({ parameter }) => parameter)).toEqual(['sender', 'q']);
   });
 
   it('that is damaged is rejected', () => {
-    expect(rejection([['cursor', `${cursor}A`]]).code).toBe('INVALID_CURSOR');
-    expect(rejection([['cursor', 'nonsense']])).toMatchObject({ code: 'INVALID_CURSOR', status: 400 });
+    expect(rejection({ cursor: `${cursor}A` }).code).toBe('INVALID_CURSOR');
+    expect(rejection({ cursor: 'nonsense' })).toMatchObject({ code: 'INVALID_CURSOR', status: 400 });
   });
 
   it('is rejected when it is empty, repeated, or beside a wrong limit', () => {
-    expect(wrongParameters([['cursor', '']])).toEqual(['cursor']);
-    expect(
-      wrongParameters([
-        ['cursor', cursor],
-        ['cursor', cursor],
-      ]),
-    ).toEqual(['cursor']);
-    expect(
-      wrongParameters([
-        ['cursor', cursor],
-        ['limit', '0'],
-      ]),
-    ).toEqual(['limit']);
-    expect(
-      wrongParameters([
-        ['cursor', cursor],
-        ['nope', '0'],
-      ]),
-    ).toEqual(['nope']);
+    expect(wrongParameters({ cursor: '' })).toEqual(['cursor']);
+    expect(wrongParameters(`cursor=${cursor}&cursor=${cursor}`)).toEqual(['cursor']);
+    expect(wrongParameters({ cursor, limit: '0' })).toEqual(['limit']);
+    expect(wrongParameters({ cursor, nope: '0' })).toEqual(['nope']);
   });
 });

@@ -1,4 +1,4 @@
-/** The parts of manual executions that need no chain: encoding, tokens that need attestations, inputs of other servers. */
+/** The parts of manual executions that need no chain: encoding, attestations, inputs of other servers, and gas. */
 import {
   concat,
   encodeAbiParameters,
@@ -10,11 +10,13 @@ import {
   parseAbiParameters,
   size,
 } from 'viem';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { encodeCall, parseFunction } from '../../../src/domain/manual-execution/abi-encoding.ts';
 import { parseExactJson, UnusableInputsError } from '../../../src/domain/manual-execution/input-values.ts';
 import { prepareVerified } from '../../../src/domain/manual-execution/prepared-execution.ts';
 import { attestationNeed, readLaneMessage } from '../../../src/domain/manual-execution/ramp-messages.ts';
+import { computedGas, transactionGas } from '../../../src/domain/manual-execution/transaction-gas.ts';
+import { findNetwork } from '../../../src/domain/networks/networks.ts';
 
 test('calls are encoded as the library encodes them: tuples in place and by offset, nested lists, empty ones', () => {
   const values = {
@@ -59,11 +61,7 @@ test.each<readonly [what: string, data: Hex, need: 'needed' | 'none' | 'unknown'
   ['a nonce and a domain, as USDC', words(123_456n, 6n), 'needed'],
   ['a nonce and a domain behind the tag of CCTP V1', `0xf3567d18${'00'.repeat(8)}00000006`, 'needed'],
   ['a domain and a hash behind the tag of CCTP V2', `0xb148ea5f00000006${'9f'.repeat(32)}`, 'needed'],
-  [
-    'a domain and a hash behind the tag of CCTP V2 with verifiers',
-    `0x3047587c00000006${'9f'.repeat(32)}`,
-    'needed',
-  ],
+  ['the same behind the tag of CCTP V2 with verifiers', `0x3047587c00000006${'9f'.repeat(32)}`, 'needed'],
   ['a tag of CCTP alone', '0xb148ea5f', 'needed'],
   ['a hash, as LBTC', `0x${'9f'.repeat(32)}`, 'needed'],
   ['two words that are no nonce and domain', words(2n ** 200n, 6n), 'unknown'],
@@ -75,12 +73,8 @@ test.each<readonly [what: string, data: Hex, need: 'needed' | 'none' | 'unknown'
 
 test('a transfer of 1.5 tells its pool data and gas, and one that is cut off is refused', () => {
   const address = `0x${'11'.repeat(20)}` as const;
-  const lane = {
-    sourceChainSelector: 1n,
-    destChainSelector: 2n,
-    sourceFamily: 'EVM' as const,
-    onramp: address,
-  };
+  const ends = { sourceChainSelector: 1n, destChainSelector: 2n };
+  const lane = { ...ends, sourceFamily: 'EVM', onramp: address } as const;
   const tokenData = encodeAbiParameters(
     parseAbiParameters('(bytes pool, bytes token, bytes extraData, uint32 destGasAmount) data'),
     [{ pool: words(1n), token: words(2n), extraData: '0xf3567d18', destGasAmount: 90_000 }],
@@ -109,13 +103,9 @@ test('a transfer of 1.5 tells its pool data and gas, and one that is cut off is 
 });
 
 test('integers of other servers are not rounded, and text is left alone', () => {
-  expect(
-    parseExactJson('{"a":16015286601757825753,"b":"x: 16015286601757825753, \\"y","c":[5,1e3]}'),
-  ).toEqual({
-    a: '16015286601757825753',
-    b: 'x: 16015286601757825753, "y',
-    c: [5, 1000],
-  });
+  const json = '{"a":16015286601757825753,"b":"x: 16015286601757825753, \\"y","c":[5,1e3]}';
+  const exact = { a: '16015286601757825753', b: 'x: 16015286601757825753, "y', c: [5, 1000] };
+  expect(parseExactJson(json)).toEqual(exact);
   expect(() => parseExactJson('<html>')).toThrow(UnusableInputsError);
 });
 
@@ -158,4 +148,60 @@ test('an encoded message is refused where id, off-ramp or lane are not those tha
     { ...lane, sourceChainSelector: 12n },
   ])
     expect(() => prepareVerified(id, material, other)).toThrow(/another lane/);
+});
+
+const demand = { data: `0x${'ab'.repeat(1_000)}`, receiver: 200_000n, others: 0n, transfers: 0 } as const;
+
+test('every limit that the off-ramp hands on is covered, with what calls keep back', () => {
+  const base = computedGas(demand);
+  expect(base).toBeGreaterThan((200_000n * 64n ** 3n) / 63n ** 3n + 21_000n + 16_000n);
+  const more = (changed: Partial<Parameters<typeof computedGas>[0]>) =>
+    computedGas({ ...demand, ...changed }) - base;
+  expect(more({ receiver: 3_200_000n })).toBeGreaterThan(3_000_000n + 3_000_000n / 63n);
+  expect(more({ others: 90_000n, transfers: 1 })).toBeGreaterThan(90_000n + 90_000n);
+  // The price of call data alone, at the least that is charged.
+  const large = `0x${'ab'.repeat(100_000)}` as const;
+  expect(computedGas({ ...demand, data: large, receiver: 0n })).toBeGreaterThanOrEqual(21_000n + 4_000_000n);
+});
+
+describe('an estimate', () => {
+  const COMPUTED = 600_000n;
+  const on = (network: string, tellsTokenGas = true) => ({
+    destChainSelector: BigInt(findNetwork(network)?.selector ?? ''),
+    tellsTokenGas,
+    computedGas: () => COMPUTED,
+  });
+  const gasOf = (network: string, estimate: bigint | null, tellsTokenGas?: boolean) =>
+    transactionGas(on(network, tellsTokenGas), undefined, estimate);
+
+  test('raises the gas, and never lowers it', () => {
+    expect(gasOf('ethereum-mainnet', 700_000n)).toEqual({ gas: 700_000n, note: null });
+    expect(gasOf('ethereum-mainnet', 21_000n)).toEqual({ gas: COMPUTED, note: null });
+    expect(gasOf('ethereum-mainnet-arbitrum-1', 21_000n)).toEqual({ gas: COMPUTED, note: null });
+  });
+
+  test('beyond all measure is not believed', () => {
+    const absurd = BigInt(Number.MAX_SAFE_INTEGER);
+    const { gas, note } = gasOf('ethereum-mainnet', absurd);
+    expect(gas).toBe(COMPUTED);
+    expect(note).toContain('not credible');
+    expect(gasOf('ethereum-mainnet-zksync-1', absurd)).toMatchObject({
+      gas: null,
+      note: expect.stringContaining('not credible'),
+    });
+  });
+
+  test('is needed where the gas cannot be computed: there is none without it, and words say why', () => {
+    expect(gasOf('ethereum-testnet-sepolia-base-1', null)).toMatchObject({ gas: COMPUTED });
+    expect(gasOf('ethereum-mainnet-arbitrum-1', null)).toMatchObject({
+      gas: null,
+      note: expect.stringMatching(/arbitrum-1 may count gas otherwise .* Do not let a wallet estimate/),
+    });
+    expect(gasOf('ethereum-mainnet-arbitrum-1', 5_000_000n)).toEqual({ gas: 5_000_000n, note: null });
+    expect(gasOf('ethereum-mainnet', null, false)).toMatchObject({
+      gas: null,
+      note: expect.stringContaining('do not tell how much gas their token pools get'),
+    });
+    expect(gasOf('ethereum-mainnet', 700_000n, false)).toEqual({ gas: 700_000n, note: null });
+  });
 });

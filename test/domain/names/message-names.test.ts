@@ -11,51 +11,34 @@ import {
 } from '../../../src/domain/names/message-names.ts';
 import { fuji, makeToken, sepolia } from '../../fixtures.ts';
 
-const abi = parseAbi([
-  'error TokenHandlingError(address target, bytes err)',
-  'error TokenRateLimitReached(uint256 minWaitInSeconds, uint256 available, address tokenAddress)',
-  'error TokenMaxCapacityExceeded(uint256 capacity, uint256 requested, address tokenAddress)',
-  'error Error(string message)',
-  'error ReceiverError(bytes err)',
-]);
+const encode = (signature: string, ...args: readonly unknown[]) =>
+  encodeErrorResult({ abi: parseAbi([`error ${signature}`] as readonly string[]), args } as never);
 const { destTokenAddress } = makeToken(sepolia, fuji, 'LINK');
 const address = parseAddress(destTokenAddress, 'EVM')?.text as `0x${string}`;
-const link: NamedToken = {
-  chainSelector: fuji.chainSelector,
-  address,
-  symbol: 'LINK',
-  name: null,
-  decimals: 18,
-  source: 'chain',
-};
+const about = { symbol: 'LINK', name: null, decimals: 18, source: 'chain' } as const;
+const link: NamedToken = { chainSelector: fuji.chainSelector, address, ...about };
 const names = createNames([link], []);
 const reasonOf = (data: `0x${string}`) => failureReason({ returnData: Buffer.from(data.slice(2), 'hex') });
-const refusal = (err: `0x${string}`) =>
-  reasonOf(encodeErrorResult({ abi, errorName: 'TokenHandlingError', args: [address, err] }));
-const limited = refusal(
-  encodeErrorResult({ abi, errorName: 'TokenRateLimitReached', args: [60n, 1_500n * 10n ** 15n, address] }),
-);
+const ofPool = (err: `0x${string}`) => reasonOf(encode('TokenHandlingError(address,bytes)', address, err));
+const rateLimit = (available: bigint) =>
+  encode('TokenRateLimitReached(uint256,uint256,address)', 60n, available, address);
+const limited = ofPool(rateLimit(1_500n * 10n ** 15n));
 
-test('a pool that refuses is shown in units of its token', () => {
+test('the reason of a pool is shown in units of its token', () => {
   expect(limited.text).toContain('1,500,000,000,000,000,000 smallest units');
   expect(reasonInUnits(limited, fuji, names)).toBe(
     `The token or its pool says: the token pool's rate limit is used up: 1.5 LINK were available. (LINK: ${address})`,
   );
-  const capacity = refusal(
-    encodeErrorResult({
-      abi,
-      errorName: 'TokenMaxCapacityExceeded',
-      args: [10n ** 18n, 2_000n * 10n ** 18n, address],
-    }),
-  );
+  const amounts = [10n ** 18n, 2_000n * 10n ** 18n];
+  const exceeded = encode('TokenMaxCapacityExceeded(uint256,uint256,address)', ...amounts, address);
+  const capacity = ofPool(exceeded);
   expect(reasonInUnits(capacity, fuji, names)).toBe(
     `The token or its pool says: the amount (2,000 LINK) is more than the token pool's rate limit ever allows at once (1 LINK). (LINK: ${address})`,
   );
 });
 
 test('a receiver that uses the name of that error is shown in its own figures', () => {
-  const inner = encodeErrorResult({ abi, errorName: 'TokenRateLimitReached', args: [60n, 5n, address] });
-  const claimed = reasonOf(encodeErrorResult({ abi, errorName: 'ReceiverError', args: [inner] }));
+  const claimed = reasonOf(encode('ReceiverError(bytes)', rateLimit(5n)));
   expect(reasonInUnits(claimed, fuji, names)).toBe(claimed.text);
   expect(reasonToken(claimed)).toBeUndefined();
 });
@@ -64,6 +47,6 @@ test('without decimals, on another network and for texts of contracts it stays a
   const unknown = createNames([{ ...link, decimals: null }], []);
   expect(reasonInUnits(limited, fuji, unknown)).toBe(limited.text);
   expect(reasonInUnits(limited, sepolia, names)).toBe(limited.text);
-  const quoted = reasonOf(encodeErrorResult({ abi, errorName: 'Error', args: ['5 smallest units'] }));
+  const quoted = reasonOf(encode('Error(string)', '5 smallest units'));
   expect(reasonInUnits(quoted, fuji, names)).toBe(quoted.text);
 });

@@ -20,29 +20,18 @@ afterEach(() => defineNetworks([]));
 
 describe('a defined chain', () => {
   test('has the family EVM and its own name to show unless told otherwise', () => {
+    const name = 'acme-mainnet';
     expect(read(acme())).toEqual([
-      {
-        name: 'acme-mainnet',
-        selector: '77',
-        chainId: '770077',
-        family: 'EVM',
-        displayName: 'acme-mainnet',
-      },
+      { name, selector: '77', chainId: '770077', family: 'EVM', displayName: name },
     ]);
   });
 
   test('may say everything', () => {
-    const [chain] = read(
-      '- {name: acme-sol, selector: "78", chainId: "9uhcVJyU9pJkvQyS88uRDiswHXSCkY3zQawwpjk2NsNY", family: SVM, displayName: Acme Sol, blockExplorer: "https://explorer.acme.example/sol/"}',
-    );
-    expect(chain).toEqual({
-      name: 'acme-sol',
-      selector: '78',
-      chainId: '9uhcVJyU9pJkvQyS88uRDiswHXSCkY3zQawwpjk2NsNY',
-      family: 'SVM',
-      displayName: 'Acme Sol',
-      blockExplorer: 'https://explorer.acme.example/sol',
-    });
+    const names = { name: 'acme-sol', displayName: 'Acme Sol', family: 'SVM' };
+    const ids = { selector: '78', chainId: '9uhcVJyU9pJkvQyS88uRDiswHXSCkY3zQawwpjk2NsNY' };
+    const blockExplorer = 'https://explorer.acme.example/sol';
+    const given = [{ ...names, ...ids, blockExplorer: `${blockExplorer}/` }];
+    expect(read(JSON.stringify(given))).toEqual([{ ...names, ...ids, blockExplorer }]);
   });
 
   test('is found by name, selector and chain id, listed in order, and can be indexed', () => {
@@ -72,6 +61,8 @@ describe('a defined chain', () => {
   });
 });
 
+const defined = (name: string, selector: string, chainId: number) =>
+  `- {name: ${name}, selector: "${selector}", chainId: ${chainId}}`;
 test.each([
   ['something else than a list', 'a: 1', /chains is not a list/],
   ['an entry without keys', '- acme', /chains\[0\] is not a mapping of keys to values/],
@@ -81,11 +72,7 @@ test.each([
   ['a name of digits', '- {name: "123", selector: "77", chainId: 1}', /name is "123"/],
   ['no selector', '- {name: acme, chainId: 1}', /selector is missing/],
   ['a selector without quotes', '- {name: acme, selector: 77, chainId: 1}', /selector .* in quotes/],
-  [
-    'a selector that is too large',
-    '- {name: acme, selector: "18446744073709551616", chainId: 1}',
-    /selector .* from 1 to 18446744073709551615/,
-  ],
+  ['too large a selector', defined('acme', '18446744073709551616', 1), /from 1 to 18446744073709551615/],
   ['no chain id', '- {name: acme, selector: "77"}', /chainId is missing.*eth_chainId/],
   ['a chain id in words', '- {name: acme, selector: "77", chainId: acme}', /chainId is "acme"/],
   ['an unknown family', acme('family: COSMOS'), /family is "COSMOS".*one of EVM, SVM/],
@@ -93,20 +80,12 @@ test.each([
   ['a block explorer that is no website', acme('blockExplorer: "javascript:alert(1)"'), /blockExplorer/],
   ['a block explorer with a password', acme('blockExplorer: "https://a:b@c.example"'), /blockExplorer/],
   [
-    'the selector of another chain',
-    '- {name: acme, selector: "5009297550715157269", chainId: 770077}',
-    /selector is .* which is ethereum-mainnet \(EVM chain 1\)/,
+    'another selector',
+    defined('acme', '5009297550715157269', 9),
+    /which is ethereum-mainnet \(EVM chain 1\)/,
   ],
-  [
-    'the name of another chain',
-    '- {name: ethereum-mainnet, selector: "77", chainId: 770077}',
-    /name is .* already means ethereum-mainnet/,
-  ],
-  [
-    'the chain id of another chain',
-    '- {name: acme, selector: "77", chainId: 1}',
-    /chainId is .* already means ethereum-mainnet/,
-  ],
+  ['a known name', defined('ethereum-mainnet', '77', 9), /name is .* already means ethereum-mainnet/],
+  ['the chain id of another chain', defined('acme', '77', 1), /chainId is .* already means ethereum-mainnet/],
   ['a selector that is a chain id', '- {name: acme, selector: "1", chainId: 77}', /already means ethereum/],
   ['a chain twice', `${acme()}\n${acme()}`, /chains\[1\]\.selector is 77, which already means acme-mainnet/],
 ])('%s is rejected with its place', async (_, yaml, reason) => {

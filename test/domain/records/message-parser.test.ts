@@ -13,7 +13,6 @@ import {
   canonical,
   evmAddress,
   fuji,
-  hashOf,
   makeMessage,
   makeToken,
   makeVerifier,
@@ -59,27 +58,15 @@ function svmRecord(): JsonObject {
   return record;
 }
 
-const steps = (path: string) =>
-  path
-    .slice(2)
-    .split(/[.[\]]+/)
-    .filter((step) => step !== '');
-
 function parentOf(record: JsonObject, path: string): { parent: JsonObject; key: string } {
-  const keys = steps(path);
-  let parent: Json | undefined = record;
-  for (const key of keys.slice(0, -1)) parent = (parent as JsonObject)[key];
+  const keys = path.match(/[^$.[\]]+/g) ?? [];
+  const parent = keys.slice(0, -1).reduce<Json>((part, key) => (part as JsonObject)[key] as Json, record);
   return { parent: parent as JsonObject, key: keys.at(-1) ?? '' };
 }
 
 function setAt(record: JsonObject, path: string, value: Json): void {
   const { parent, key } = parentOf(record, path);
   parent[key] = value;
-}
-
-function removeAt(record: JsonObject, path: string): void {
-  const { parent, key } = parentOf(record, path);
-  delete parent[key];
 }
 
 function valueAt(record: unknown, path: string): Json | undefined {
@@ -93,7 +80,8 @@ const withValue = (path: string, value: Json, record = fullRecord()) => {
 };
 
 const without = (path: string, record = fullRecord()) => {
-  removeAt(record, path);
+  const { parent, key } = parentOf(record, path);
+  delete parent[key];
   return record;
 };
 
@@ -101,90 +89,44 @@ function problemPaths(value: unknown, now?: number): string[] {
   const parsed = parseMessage(value, now);
   return parsed.ok ? [] : parsed.problems.map(({ path }) => path);
 }
+/** The problems of the full record with this value there. */
+const problemsWith = (path: string, value: Json, now?: number) => problemPaths(withValue(path, value), now);
 
-const addressFields = [
-  '$.origin',
-  '$.onramp',
-  '$.sender',
-  '$.receiver',
-  '$.routerAddress',
-  '$.tokenAmounts[0].sourceTokenAddress',
-  '$.tokenAmounts[0].destTokenAddress',
-  '$.tokenAmounts[0].sourcePoolAddress',
-  '$.verifiers.items[0].sourceAddress',
-  '$.verifiers.items[0].destAddress',
-  '$.executor.address',
-  '$.fees.fixedFeesDetails.tokenAddress',
-  '$.fees.fixedFeesDetails.items[0].contractAddress',
-];
-const hashFields = ['$.sendTransactionHash', '$.receiptTransactionHash'];
-const timeFields = ['$.sendTimestamp', '$.receiptTimestamp', '$.verifiers.items[0].verification.timestamp'];
-const decimalFields = [
-  '$.sequenceNumber',
-  '$.nonce',
-  '$.tokenAmounts[0].amount',
-  '$.tokenAmounts[0].destGasAmount',
-  '$.extraArgs.gasLimit',
-  '$.fees.fixedFeesDetails.totalAmount',
-  '$.fees.fixedFeesDetails.items[0].amount',
-];
-const integerFields = [
-  '$.sendBlockNumber',
-  '$.sendLogIndex',
-  '$.deliveryTime',
-  '$.finality',
-  '$.verifiers.optionalThreshold',
-];
-const booleanFields = [
-  '$.readyForManualExecution',
-  '$.extraArgs.allowOutOfOrderExecution',
-  '$.verifiers.items[0].isRequired',
-];
-const enumFields = ['$.status', '$.verifiers.items[1].status', '$.fees.fixedFeesDetails.items[0].feeType'];
-const objectFields = [
-  '$.extraArgs',
-  '$.fees',
-  '$.fees.fixedFeesDetails',
-  '$.verifiers',
-  '$.verifiers.items[0].metadata',
-  '$.executor',
-];
-const arrayFields = ['$.tokenAmounts', '$.verifiers.items', '$.fees.fixedFeesDetails.items'];
-const hexFields = ['$.data', '$.verifiers.items[0].verification.data'];
-const textFields = ['$.tokenAmounts[0].extraData', '$.version', '$.verifiers.items[0].metadata.name'];
-const networkFields = [
-  '$.sourceNetworkInfo.name',
-  '$.sourceNetworkInfo.chainSelector',
-  '$.destNetworkInfo.chainId',
-];
+const pathsOf = (text: string) => text.split(/\s+/).map((path) => `$.${path}`);
+const [token, verifier, fee] = ['tokenAmounts[0]', 'verifiers.items[0]', 'fees.fixedFeesDetails'];
 
-const nullableFields = [
-  '$.nonce',
-  '$.routerAddress',
-  '$.receiptTransactionHash',
-  '$.receiptTimestamp',
-  '$.deliveryTime',
-  '$.data',
-  '$.version',
-  '$.verifiers',
-  '$.executor',
-  '$.tokenAmounts[0].extraData',
-  '$.tokenAmounts[0].destGasAmount',
-];
-const optionalFields = ['$.fees.fixedFeesDetails.items', '$.verifiers.items[0].metadata.logoUrl'];
+const addressFields = pathsOf(`origin onramp sender receiver routerAddress executor.address
+  ${token}.sourceTokenAddress ${token}.destTokenAddress ${token}.sourcePoolAddress
+  ${verifier}.sourceAddress ${verifier}.destAddress ${fee}.tokenAddress ${fee}.items[0].contractAddress`);
+const hashFields = pathsOf('sendTransactionHash receiptTransactionHash');
+const timeFields = pathsOf(`sendTimestamp receiptTimestamp ${verifier}.verification.timestamp`);
+const decimalFields =
+  pathsOf(`sequenceNumber nonce extraArgs.gasLimit ${fee}.totalAmount ${fee}.items[0].amount
+  ${token}.amount ${token}.destGasAmount`);
+const integerFields = pathsOf(
+  'sendBlockNumber sendLogIndex deliveryTime finality verifiers.optionalThreshold',
+);
+const booleanFields = pathsOf(
+  `readyForManualExecution extraArgs.allowOutOfOrderExecution ${verifier}.isRequired`,
+);
+const enumFields = pathsOf(`status verifiers.items[1].status ${fee}.items[0].feeType`);
+const objectFields = pathsOf(`extraArgs fees ${fee} verifiers ${verifier}.metadata executor`);
+const arrayFields = pathsOf(`tokenAmounts verifiers.items ${fee}.items`);
+const hexFields = pathsOf(`data ${verifier}.verification.data`);
+const textFields = pathsOf(`${token}.extraData version ${verifier}.metadata.name`);
+const networkFields = pathsOf(
+  'sourceNetworkInfo.name sourceNetworkInfo.chainSelector destNetworkInfo.chainId',
+);
+
+const nullableFields =
+  pathsOf(`nonce routerAddress receiptTransactionHash receiptTimestamp deliveryTime data version
+  verifiers executor ${token}.extraData ${token}.destGasAmount`);
+const optionalFields = pathsOf(`${fee}.items ${verifier}.metadata.logoUrl`);
 
 const scalarFields = [
   '$.messageId',
-  ...addressFields,
-  ...hashFields,
-  ...timeFields,
-  ...decimalFields,
-  ...integerFields,
-  ...booleanFields,
-  ...enumFields,
-  ...hexFields,
-  ...textFields,
-  ...networkFields,
+  ...[...addressFields, ...hashFields, ...timeFields, ...decimalFields, ...integerFields, ...booleanFields],
+  ...[...enumFields, ...hexFields, ...textFields, ...networkFields],
 ];
 /** Members that a source may leave out, because they can be derived; with what they become in the full record. */
 const derivedFields: readonly (readonly [path: string, value: Json])[] = [
@@ -226,23 +168,17 @@ describe('a complete record', () => {
     const known = new Set([...scalarFields, ...optionalFields]);
     const untested = leaves(fullRecord(), '$').filter((path) => !known.has(path));
     // Networks are read by the same rules at both ends, verifiers at each place.
-    expect(untested.sort()).toEqual([
-      '$.destNetworkInfo.chainFamily',
-      '$.destNetworkInfo.chainSelector',
-      '$.destNetworkInfo.displayName',
-      '$.destNetworkInfo.name',
-      '$.sourceNetworkInfo.chainFamily',
-      '$.sourceNetworkInfo.chainId',
-      '$.sourceNetworkInfo.displayName',
-      '$.verifiers.items[0].status',
-    ]);
+    expect(untested.sort()).toEqual(
+      pathsOf(`destNetworkInfo.chainFamily destNetworkInfo.chainSelector destNetworkInfo.displayName destNetworkInfo.name
+        sourceNetworkInfo.chainFamily sourceNetworkInfo.chainId sourceNetworkInfo.displayName ${verifier}.status`),
+    );
   });
 });
 
 describe('a required member', () => {
   test.each(requiredFields)('%s that is missing or null is the one problem', (path) => {
     expect(problemPaths(without(path))).toEqual([path]);
-    expect(problemPaths(withValue(path, null))).toEqual([path]);
+    expect(problemsWith(path, null)).toEqual([path]);
   });
 
   it('of the networks is reported once, and not again at every address', () => {
@@ -252,7 +188,7 @@ describe('a required member', () => {
         expect(problemPaths(value === undefined ? without(path) : withValue(path, value))).toEqual([path]);
       }
       for (const value of [3, {}, '', 'a family', 'constructor']) {
-        expect(problemPaths(withValue(`$.${end}.chainFamily`, value))).toEqual([`$.${end}.chainFamily`]);
+        expect(problemsWith(`$.${end}.chainFamily`, value)).toEqual([`$.${end}.chainFamily`]);
       }
     }
   });
@@ -267,203 +203,129 @@ describe('a required member', () => {
 
 describe('a member of the wrong type', () => {
   const notStrings: Json[] = [7, true, {}, [], ['x']];
+  const idTexts = ['', '0x12', 'x'.repeat(66), `0x${'g'.repeat(64)}`, `0x${'a'.repeat(65)}`, '0'.repeat(64)];
+  const addressTexts = ['', '0x', '0x12', `0x${'g'.repeat(40)}`, svmAddress('x'), 'x'.repeat(10_000)];
+  const timeTexts = [
+    ...['', '2026-01-01', '2026-01-01T00:00:00', '2026-02-30T00:00:00Z', '17000000', '2026-01-01T24:00:00Z'],
+    ...['2026-01-01T00:00:60Z', '2026-13-01T00:00:00Z', '1969-12-31T23:59:59Z', '1970-01-01T00:00:00+01:00'],
+    ...['9999-12-31T23:59:59-01:00', '+010000-01-01T00:00:00Z', '2026-01-01T00:00:00+15:00'],
+  ];
+  const decimalTexts = ['', '-1', '1.5', '1e3', '0x10', ' 1', `1${'0'.repeat(99)}`, '9'.repeat(101), '١'];
+  const names = ['$.sourceNetworkInfo.name', '$.sourceNetworkInfo.chainId'];
+  const selectors = ['', '-1', '18446744073709551616', 'sepolia'];
   const cases: [string, readonly string[], readonly Json[]][] = [
-    [
-      'message ids',
-      ['$.messageId'],
-      [
-        ...notStrings,
-        '',
-        '0x12',
-        'x'.repeat(66),
-        `0x${'g'.repeat(64)}`,
-        `0x${'a'.repeat(65)}`,
-        '0'.repeat(64),
-      ],
-    ],
-    [
-      'addresses',
-      addressFields,
-      [...notStrings, '', '0x', '0x12', `0x${'g'.repeat(40)}`, svmAddress('x'), 'x'.repeat(10_000)],
-    ],
+    ['message ids', ['$.messageId'], [...notStrings, ...idTexts]],
+    ['addresses', addressFields, [...notStrings, ...addressTexts]],
     ['hashes', hashFields, [...notStrings, '', '0x12', svmSignature('x'), evmAddress('x')]],
-    [
-      'times',
-      timeFields,
-      [
-        ...notStrings,
-        '',
-        '2026-01-01',
-        '2026-01-01T00:00:00',
-        '2026-02-30T00:00:00Z',
-        '1700000000',
-        '2026-01-01T24:00:00Z',
-        '2026-01-01T00:00:60Z',
-        '2026-13-01T00:00:00Z',
-        '1969-12-31T23:59:59Z',
-        '1970-01-01T00:00:00+01:00',
-        '9999-12-31T23:59:59-01:00',
-        '+010000-01-01T00:00:00Z',
-        '2026-01-01T00:00:00+15:00',
-      ],
-    ],
-    [
-      'decimals',
-      decimalFields,
-      [...notStrings, '', '-1', '1.5', '1e3', '0x10', ' 1', `1${'0'.repeat(99)}`, '9'.repeat(101), '١'],
-    ],
+    ['times', timeFields, [...notStrings, ...timeTexts]],
+    ['decimals', decimalFields, [...notStrings, ...decimalTexts]],
     ['integers', integerFields, ['x', '', '1.5', 1.5, true, {}, [], 2 ** 53, 1e300]],
     ['booleans', booleanFields, ['true', 0, 1, {}, []]],
     ['states', enumFields, [...notStrings, '', 'SENT ', 'constructor']],
-    ['kinds of fees', ['$.fees.fixedFeesDetails.items[0].feeType'], ['network', 'NOPE']],
+    ['kinds of fees', [`$.${fee}.items[0].feeType`], ['network', 'NOPE']],
     ['objects', objectFields, ['x', 7, true, [], [{}]]],
     ['arrays', arrayFields, ['x', 7, true, {}, { length: 0 }]],
     ['bytes', hexFields, [...notStrings, '', '0x0', '0xgg', 'abcd', '0X12', ' 0x12']],
     ['versions', ['$.version'], [...notStrings, '', '1', 'one', '1.6.', 'v1.6.0', '1.6.0 ']],
-    [
-      'networks',
-      ['$.sourceNetworkInfo.chainSelector'],
-      [...notStrings, '', '-1', '18446744073709551616', 'sepolia'],
-    ],
-    [
-      'names',
-      ['$.sourceNetworkInfo.name', '$.sourceNetworkInfo.chainId'],
-      [...notStrings, '', 'x'.repeat(1001)],
-    ],
+    ['networks', ['$.sourceNetworkInfo.chainSelector'], [...notStrings, ...selectors]],
+    ['names', names, [...notStrings, '', 'x'.repeat(1001)]],
   ];
   test.each(cases)('is the one problem: %s', (_, paths, values) => {
-    for (const path of paths) {
-      for (const value of values) {
-        if (value === null && nullableFields.includes(path)) continue;
-        expect(
-          problemPaths(withValue(path, value)),
-          `${path} = ${JSON.stringify(value).slice(0, 80)}`,
-        ).toEqual([path]);
-      }
-    }
+    for (const path of paths)
+      for (const value of values)
+        expect(problemsWith(path, value), `${path} = ${JSON.stringify(value).slice(0, 80)}`).toEqual([path]);
   });
 
   it('is reported element by element inside arrays', () => {
-    for (const path of ['$.tokenAmounts', '$.verifiers.items', '$.fees.fixedFeesDetails.items']) {
-      expect(problemPaths(withValue(path, ['x', null, 7, []]))).toEqual([
-        `${path}[0]`,
-        `${path}[1]`,
-        `${path}[2]`,
-        `${path}[3]`,
-      ]);
-    }
-    expect(
-      problemPaths(
-        withValue('$.extraArgs.accounts', [svmAddress('a'), 7, 'x', evmAddress('a')], svmRecord()),
-      ),
-    ).toEqual(['$.extraArgs.accounts[1]', '$.extraArgs.accounts[2]', '$.extraArgs.accounts[3]']);
+    for (const path of arrayFields)
+      expect(problemsWith(path, ['x', null, 7, []])).toEqual(
+        [0, 1, 2, 3].map((index) => `${path}[${index}]`),
+      );
+    const accounts = '$.extraArgs.accounts';
+    const wrong = withValue(accounts, [svmAddress('a'), 7, 'x', evmAddress('a')], svmRecord());
+    expect(problemPaths(wrong)).toEqual([1, 2, 3].map((index) => `${accounts}[${index}]`));
   });
 
   test.each(['x', ' https://example.org', 'https://example.org/ü', 'https://example.org/{}', 'data:a b', 7])(
     'is a problem for a logo: %j is no URI',
     (value) => {
       const path = '$.verifiers.items[0].metadata.logoUrl';
-      expect(problemPaths(withValue(path, value))).toEqual([path]);
+      expect(problemsWith(path, value)).toEqual([path]);
     },
   );
 
   it('is reported with the value and what it must be', () => {
-    const parsed = parseMessage(withValue('$.tokenAmounts[0].amount', '-5'));
-    expect(parsed).toEqual({
-      ok: false,
-      problems: [
-        {
-          path: '$.tokenAmounts[0].amount',
-          problem: 'is "-5"; it must be a positive integer below 2^256 as a string',
-        },
-      ],
-    });
+    const path = '$.tokenAmounts[0].amount';
+    const problem = 'is "-5"; it must be a positive integer below 2^256 as a string';
+    expect(parseMessage(withValue(path, '-5'))).toEqual({ ok: false, problems: [{ path, problem }] });
   });
 });
 
 describe('the rules between members', () => {
   const amount = '$.tokenAmounts[0].amount';
   const verification = { data: '0x01', timestamp: '2026-01-01T00:00:00Z' };
-  const uint64 = 2n ** 64n;
-  const uint256 = 2n ** 256n;
-  const widths = [
-    ['$.sequenceNumber', uint64],
-    ['$.nonce', uint64],
-    [amount, uint256],
-    ['$.extraArgs.gasLimit', uint256],
-    ['$.fees.fixedFeesDetails.totalAmount', uint256],
-  ] as const;
+  const [uint64, uint256] = [2n ** 64n, 2n ** 256n];
+  const widths: readonly [string, bigint][] = [
+    ...pathsOf('sequenceNumber nonce').map((path): [string, bigint] => [path, uint64]),
+    ...pathsOf(`${token}.amount extraArgs.gasLimit ${fee}.totalAmount`).map((path): [string, bigint] => [
+      path,
+      uint256,
+    ]),
+  ];
+  type Rule = [rule: string, path: string, accepted: readonly Json[], rejected: readonly Json[]];
 
-  test.each<[rule: string, path: string, accepted: readonly Json[], rejected: readonly Json[]]>([
+  test.each<Rule>([
     ['an amount is not zero', amount, [], ['0', '000', '0'.repeat(40)]],
     ...widths.map(
-      ([path, limit]) =>
-        [`${path} has its width`, path, [String(limit - 1n)], [String(limit)]] as [
-          string,
-          string,
-          Json[],
-          Json[],
-        ],
+      ([path, limit]): Rule => [`${path} has its width`, path, [String(limit - 1n)], [String(limit)]],
     ),
     ['a COMPLETED verifier has a verification', '$.verifiers.items[0].verification', [], [null]],
     ['a PENDING verifier has none', '$.verifiers.items[1].verification', [], [verification]],
     ['every status of the specification is taken', '$.status', statuses, []],
     // Clocks of two chains disagree.
-    [
-      'a delivery may take negative time',
-      '$.deliveryTime',
-      [-5],
-      [9_000_000_000_000_000, -9_000_000_000_000_000],
-    ],
+    ['a delivery may take negative time', '$.deliveryTime', [-5], [9e15, -9e15]],
     ...integerFields
       .filter((path) => path !== '$.deliveryTime')
-      .map((path) => [`${path} is not negative`, path, [], [-5]] as [string, string, Json[], Json[]]),
+      .map((path): Rule => [`${path} is not negative`, path, [], [-5]]),
   ])('%s', (_rule, path, accepted, rejected) => {
-    for (const value of accepted) expect(problemPaths(withValue(path, value))).toEqual([]);
-    for (const value of rejected) expect(problemPaths(withValue(path, value))).toEqual([path]);
+    for (const value of accepted) expect(problemsWith(path, value)).toEqual([]);
+    for (const value of rejected) expect(problemsWith(path, value)).toEqual([path]);
   });
 
   it('reject a family that is not the one of a known selector', () => {
-    const record = withValue('$.destNetworkInfo.chainFamily', 'SVM');
-    expect(problemPaths(record)).toContain('$.destNetworkInfo.chainFamily');
+    const path = '$.destNetworkInfo.chainFamily';
+    expect(problemsWith(path, 'SVM')).toContain(path);
   });
 
   it('take an unknown selector with whatever family it claims', () => {
     const network = { name: 'new', chainSelector: '12345', chainId: 'x', chainFamily: 'EVM' };
-    const parsed = parseMessage(withValue('$.sourceNetworkInfo', network));
-    expect(parsed).toMatchObject({
-      ok: true,
-      message: { sourceNetworkInfo: { ...network, displayName: null } },
-    });
+    const message = canonical(withValue('$.sourceNetworkInfo', network));
+    expect(message.sourceNetworkInfo).toEqual({ ...network, displayName: null });
   });
 });
 
 describe('with the clock of the reader', () => {
   const now = Date.UTC(2026, 10, 17);
-  const pathsAt = (record: unknown) => problemPaths(record, now);
+  const problemsNow = (path: string, value: Json) => problemsWith(path, value, now);
 
   test.each(timeFields)('%s may be a day ahead of it, and no more', (path) => {
-    expect(pathsAt(withValue(path, '2026-11-18T00:00:00.000Z'))).toEqual([]);
+    expect(problemsNow(path, '2026-11-18T00:00:00.000Z')).toEqual([]);
     for (const later of ['2026-11-18T00:00:00.001Z', '2027-01-01T00:00:00+14:00', '9999-12-31T23:59:59Z'])
-      expect(pathsAt(withValue(path, later))).toEqual([path]);
+      expect(problemsNow(path, later)).toEqual([path]);
   });
 
   it('is named in the problem, because it may be the clock that is wrong', () => {
-    const parsed = parseMessage(withValue('$.sendTimestamp', '9999-01-01T00:00:00Z'), now);
-    expect(!parsed.ok && parsed.problems).toEqual([
-      {
-        path: '$.sendTimestamp',
-        problem:
-          'is "9999-01-01T00:00:00Z"; it must be no later than 2026-11-18T00:00:00.000Z, a day after the clock of this computer',
-      },
-    ]);
+    const [path, text] = ['$.sendTimestamp', '9999-01-01T00:00:00Z'];
+    const limit = '2026-11-18T00:00:00.000Z, a day after the clock of this computer';
+    const problems = [{ path, problem: `is "${text}"; it must be no later than ${limit}` }];
+    expect(parseMessage(withValue(path, text), now)).toEqual({ ok: false, problems });
   });
 
   it('no delivery takes longer than since 1970', () => {
     const most = now + 86_400_000;
-    for (const possible of [most, -most]) expect(pathsAt(withValue('$.deliveryTime', possible))).toEqual([]);
+    for (const possible of [most, -most]) expect(problemsNow('$.deliveryTime', possible)).toEqual([]);
     for (const absurd of [most + 1, -most - 1, 9_000_000_000_000_000])
-      expect(pathsAt(withValue('$.deliveryTime', absurd))).toEqual(['$.deliveryTime']);
+      expect(problemsNow('$.deliveryTime', absurd)).toEqual(['$.deliveryTime']);
   });
 });
 
@@ -487,14 +349,10 @@ describe('the canonical spelling', () => {
 
   it('of EVM addresses has a checksum, whatever the letter case and padding', () => {
     const address = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed';
-    for (const path of addressFields) {
-      for (const spelling of [
-        address.toLowerCase(),
-        `0x${address.slice(2).toUpperCase()}`,
-        `0x${'0'.repeat(24)}${address.slice(2)}`,
-      ])
-        expect(spelledAs(path, spelling)).toBe(address);
-    }
+    const digits = address.slice(2);
+    const spellings = [address.toLowerCase(), `0x${digits.toUpperCase()}`, `0x${'0'.repeat(24)}${digits}`];
+    for (const path of addressFields)
+      for (const spelling of spellings) expect(spelledAs(path, spelling)).toBe(address);
   });
 
   it('of SVM addresses is the given one', () => {
@@ -544,15 +402,14 @@ describe('the canonical spelling', () => {
       expect(spelledAs(path, `${'0'.repeat(60)}42`)).toBe('42');
     }
     expect(spelledAs('$.sequenceNumber', '000')).toBe('0');
-    expect(spelledAs('$.sourceNetworkInfo.chainSelector', `00${sepolia.chainSelector}`)).toBe(
-      sepolia.chainSelector,
-    );
+    const selector = sepolia.chainSelector;
+    expect(spelledAs('$.sourceNetworkInfo.chainSelector', `00${selector}`)).toBe(selector);
   });
 
   it('of a network has the display name that is known, unless another is given', () => {
     const path = '$.sourceNetworkInfo.displayName';
     expect(canonical(without(path)).sourceNetworkInfo.displayName).toBe(sepolia.displayName);
-    expect(spelledAs('$.sourceNetworkInfo.displayName', 'My own')).toBe('My own');
+    expect(spelledAs(path, 'My own')).toBe('My own');
   });
 });
 
@@ -566,19 +423,13 @@ describe('the two kinds of extra arguments', () => {
   });
 
   it('name the member that is missing when there is none', () => {
-    expect(problemPaths(withValue('$.extraArgs', {}))).toEqual(['$.extraArgs.gasLimit']);
+    expect(problemsWith('$.extraArgs', {})).toEqual(['$.extraArgs.gasLimit']);
   });
 });
 
 describe('several problems', () => {
   it('are all reported in one pass', () => {
-    const wrong = [
-      '$.fees',
-      '$.messageId',
-      '$.sender',
-      '$.tokenAmounts[0].amount',
-      '$.verifiers.items[1].status',
-    ];
+    const wrong = pathsOf(`fees messageId sender ${token}.amount verifiers.items[1].status`);
     const record = without('$.sendTimestamp');
     for (const path of wrong) setAt(record, path, 7);
     expect(problemPaths(record).sort()).toEqual([...wrong, '$.sendTimestamp'].sort());
@@ -615,8 +466,7 @@ describe('a member that a source left out', () => {
     [{}, 0],
   ])('finality follows from the extra arguments %j', (extra, finality) => {
     const record = withValue('$.extraArgs', { gasLimit: '1', ...extra } as Json);
-    removeAt(record, '$.finality');
-    const message = canonical(record);
+    const message = canonical(without('$.finality', record));
     expect(message.finality).toBe(finality);
     expect(message.extraArgs).toEqual({ gasLimit: '1', allowOutOfOrderExecution: true, ...extra });
   });
@@ -627,9 +477,7 @@ describe('a member that a source left out', () => {
     ['1.6.0', null, false],
     ['2.0.0', null, true],
   ])('the order of execution follows from version %s and nonce %s', (version, nonce, allowed) => {
-    const record = withValue('$.extraArgs', { gasLimit: '1' });
-    setAt(record, '$.version', version);
-    setAt(record, '$.nonce', nonce);
+    const record = { ...withValue('$.extraArgs', { gasLimit: '1' }), version, nonce };
     expect(canonical(record).extraArgs).toMatchObject({ allowOutOfOrderExecution: allowed });
   });
 
@@ -654,40 +502,30 @@ describe('what is not known here', () => {
   });
 
   it('as the status of a verifier is shown by its verification, and kept as it was told', () => {
-    for (const [index, status] of [
-      [0, 'COMPLETED'],
-      [1, 'PENDING'],
-    ] as const) {
+    for (const [index, status] of ['COMPLETED', 'PENDING'].entries()) {
       const message = canonical(withValue(`$.verifiers.items[${index}].status`, 'UNKNOWN'));
       expect(message.verifiers?.items[index]).toMatchObject({ status, reportedStatus: 'UNKNOWN' });
     }
   });
 
   it('as a family is taken from the selector, or kept as it was told', () => {
-    expect(canonical(withValue('$.sourceNetworkInfo.chainFamily', 'evm')).sourceNetworkInfo.chainFamily).toBe(
-      'EVM',
-    );
-    const known = parseMessage(withValue('$.sourceNetworkInfo.chainFamily', 'COSMOS'));
+    const family = '$.sourceNetworkInfo.chainFamily';
+    expect(valueAt(canonical(withValue(family, 'evm')), family)).toBe('EVM');
+    const known = parseMessage(withValue(family, 'COSMOS'));
     expect(known).toMatchObject({
       ok: true,
       message: { sourceNetworkInfo: { chainFamily: 'EVM' } },
       unknown: [expect.stringContaining('COSMOS')],
     });
-    const network = {
-      name: 'star',
-      chainSelector: '99',
-      chainId: 's',
-      chainFamily: 'Star',
-      displayName: null,
-    };
-    const record = withValue('$.destNetworkInfo', network);
-    setAt(record, '$.receiver', 'star1qqqsyqcyq5rqwzqf');
-    setAt(record, '$.tokenAmounts', []);
-    setAt(record, '$.receiptTransactionHash', 'STAR-TX-1');
+    const ids = { name: 'star', chainSelector: '99', chainId: 's' };
+    const network = { ...ids, chainFamily: 'Star', displayName: null };
+    const receiver = 'star1qqqsyqcyq5rqwzqf';
+    const others = { receiver, tokenAmounts: [], receiptTransactionHash: 'STAR-TX-1' };
+    const record = { ...withValue('$.destNetworkInfo', network), ...others };
     const star = parseMessage(record);
     expect(star).toMatchObject({
       ok: true,
-      message: { destNetworkInfo: network, receiver: 'star1qqqsyqcyq5rqwzqf' },
+      message: { destNetworkInfo: network, receiver },
       unknown: ['chain family Star'],
     });
     for (const text of ['', 'with a space', 'x'.repeat(301)])
@@ -704,22 +542,15 @@ describe('members that the contract does not have', () => {
 
   it('are kept behind those that it has, and listed, those of arrays once for each element', () => {
     const record = fullRecord();
-    const paths = ['$.extra', '$.sourceNetworkInfo.nonce', '$.tokenAmounts[0].symbol', '$.extraArgs.more'];
-    for (const path of paths) setAt(record, path, { deep: [1] });
-    setAt(record, '$.verifiers.items[0].weight', 1);
-    setAt(record, '$.verifiers.items[1].weight', 1);
+    for (const path of pathsOf(`extra sourceNetworkInfo.nonce ${token}.symbol extraArgs.more`))
+      setAt(record, path, { deep: [1] });
+    for (const index of [0, 1]) setAt(record, `$.verifiers.items[${index}].weight`, 1);
     setAt(record, '$.fees.bpsFeeDetails', [{ bps: 20, amount: '7', payee: 'x' }]);
     const parsed = parseMessage(record);
     expect(parsed).toMatchObject({ ok: true, message: record, ignored: [], derived: [] });
     expect(parsed.ok && [...parsed.kept].sort()).toEqual(
-      [
-        '$.extra',
-        '$.extraArgs.more',
-        '$.sourceNetworkInfo.nonce',
-        '$.tokenAmounts[].symbol',
-        '$.verifiers.items[].weight',
-        '$.verifiers.items[].weight',
-      ].sort(),
+      pathsOf(`extra extraArgs.more sourceNetworkInfo.nonce tokenAmounts[].symbol
+        verifiers.items[].weight verifiers.items[].weight`),
     );
     if (!parsed.ok) return;
     const { json, summaryLength } = wireRecord(parsed.message);
@@ -737,18 +568,19 @@ describe('members that the contract does not have', () => {
 
   it('are dropped and listed where they are too large, too deep, or cannot be', () => {
     const deep = JSON.parse(`${'['.repeat(100)}${']'.repeat(100)}`) as Json;
-    const record = extendedRecord({
+    const unusable = {
       long: 'x'.repeat(70_000),
       deep,
       'not a name': 1,
-      offramp: 'not an address',
+      offramp: 'no address',
       encodedMessage: 'zz',
-      kept: 1,
-    });
-    const parsed = parseMessage(record);
+    };
+    const parsed = parseMessage(extendedRecord({ ...unusable, kept: 1 }));
     expect(parsed).toMatchObject({ ok: true, kept: ['$.kept'] });
     expect(parsed.ok && [...parsed.ignored].sort()).toEqual(
-      ['$.deep', '$.encodedMessage', '$.long', '$.not a name', '$.offramp'].sort(),
+      Object.keys(unusable)
+        .map((key) => `$.${key}`)
+        .sort(),
     );
   });
 
@@ -758,13 +590,10 @@ describe('members that the contract does not have', () => {
   });
 
   it('have their canonical spelling too', () => {
-    const message = canonical(
-      extendedRecord({ offramp: evmAddress('offramp').toLowerCase(), encodedMessage: '01AB' }),
-    );
-    expect(message).toMatchObject({
-      offramp: parseAddress(evmAddress('offramp'), 'EVM')?.text,
-      encodedMessage: '0x01ab',
-    });
+    const offramp = evmAddress('offramp');
+    const message = canonical(extendedRecord({ offramp: offramp.toLowerCase(), encodedMessage: '01AB' }));
+    const spelled = { offramp: parseAddress(offramp, 'EVM')?.text, encodedMessage: '0x01ab' };
+    expect(message).toMatchObject(spelled);
   });
 });
 
@@ -778,9 +607,8 @@ describe('hostile input', () => {
     const text = JSON.stringify(fullRecord());
     const poison =
       '"__proto__":{"polluted":true,"sender":"x"},"constructor":{"prototype":{"polluted":true}},"toString":1';
-    const parsed = parseMessage(
-      JSON.parse(text.replace('{', `{${poison},`).replace(/"name":/g, `${poison},"name":`)),
-    );
+    const poisoned = text.replace('{', `{${poison},`).replace(/"name":/g, `${poison},"name":`);
+    const parsed = parseMessage(JSON.parse(poisoned));
     expect(parsed).toMatchObject({ ok: true, message: canonical(fullRecord()) });
     expect(parsed.ok && parsed.ignored).toEqual(
       expect.arrayContaining(['$.__proto__', '$.constructor', '$.toString', '$.sourceNetworkInfo.__proto__']),
@@ -790,9 +618,8 @@ describe('hostile input', () => {
   });
 
   it('does not borrow members from a prototype', () => {
-    expect(problemPaths(JSON.parse(`{"__proto__":${JSON.stringify(fullRecord())}}`))).toContain(
-      '$.messageId',
-    );
+    const borrowed = JSON.parse(`{"__proto__":${JSON.stringify(fullRecord())}}`);
+    expect(problemPaths(borrowed)).toContain('$.messageId');
   });
 
   it('may be nested a hundred thousand deep', () => {
@@ -808,22 +635,15 @@ describe('hostile input', () => {
       expect(parsed.ok).toBe(false);
       if (!parsed.ok) for (const { problem } of parsed.problems) expect(problem.length).toBeLessThan(300);
     }
-    expect(problemPaths(withValue('$.data', `0x${'ab'.repeat(2_000_000)}`))).toEqual(['$.data']);
+    expect(problemsWith('$.data', `0x${'ab'.repeat(2_000_000)}`)).toEqual(['$.data']);
     const payload = `0x${'ab'.repeat(500_000)}`;
     expect(canonical(withValue('$.data', payload)).data).toBe(payload);
   });
 
   it('may have more elements than any message: it is one problem', () => {
     const path = '$.tokenAmounts';
-    const token = valueAt(fullRecord(), `${path}[0]`) as Json;
-    expect(
-      problemPaths(
-        withValue(
-          path,
-          Array.from({ length: 40_000 }, () => token),
-        ),
-      ),
-    ).toEqual([path]);
+    const one = valueAt(fullRecord(), `${path}[0]`) as Json;
+    expect(problemsWith(path, Array(40_000).fill(one))).toEqual([path]);
   });
 
   it('keeps every character of a text', () => {
@@ -832,13 +652,8 @@ describe('hostile input', () => {
   });
 
   it('never throws, whatever JSON stands in whatever place', () => {
-    const place = fc.constantFrom(
-      '$',
-      ...scalarFields,
-      ...objectFields,
-      ...arrayFields,
-      '$.extraArgs.accounts',
-    );
+    const places = ['$', ...scalarFields, ...objectFields, ...arrayFields, '$.extraArgs.accounts'];
+    const place = fc.constantFrom(...places);
     fc.assert(
       fc.property(fc.array(fc.tuple(place, fc.jsonValue())), fc.boolean(), (changes, isSvm) => {
         let record: unknown = isSvm ? svmRecord() : fullRecord();
@@ -896,34 +711,19 @@ describe('whatever is accepted', () => {
   test.each(['plain', '😀', 'a😀b👩‍👩‍👧‍👦', '\ud800', '\udc00\ud800', '"\\}', '\u0000'])(
     'has a summary that is cut by characters, with the network name %j',
     (name) => {
-      const message = makeMessage({
-        sourceNetworkInfo: { ...sepolia, name },
-        sendTransactionHash: hashOf('x'),
-      });
+      const message = makeMessage({ sourceNetworkInfo: { ...sepolia, name } });
       const { json, summaryLength } = wireRecord(message);
       const summary = JSON.parse(`${[...json].slice(0, summaryLength).join('')}}`);
       // Spelled out, not imported: these are the words of the contract, and `summaryKeys` is what is judged by them.
-      expect(Object.keys(summary)).toEqual([
-        'messageId',
-        'origin',
-        'sender',
-        'receiver',
-        'status',
-        'sourceNetworkInfo',
-        'destNetworkInfo',
-        'sendTransactionHash',
-        'sendTimestamp',
-      ]);
+      const contract =
+        'messageId origin sender receiver status sourceNetworkInfo destNetworkInfo sendTransactionHash sendTimestamp';
+      expect(Object.keys(summary)).toEqual(contract.split(' '));
       expect(summary).toEqual(summaryOf(message));
     },
   );
 
   it('is so for every family of chains', () => {
-    expect(
-      Object.keys(anyRecordNetworks)
-        .filter((name) => name !== 'new')
-        .sort(),
-    ).toEqual([...chainFamilies].sort());
+    expect(Object.keys(anyRecordNetworks).sort()).toEqual([...chainFamilies, 'new'].sort());
   });
 });
 

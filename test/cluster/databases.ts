@@ -2,30 +2,23 @@
  * Databases of tests on a Citus cluster (`CITUS_URL`): one of the same name on the coordinator and on each worker, copied from a
  * template that is migrated and distributed.
  */
-import pg from 'pg';
-import { distributeDatabase } from '../src/store/cluster/distribution.ts';
-import { setWorkerSettings } from '../src/store/cluster/workers.ts';
-import { openStore } from '../src/store/store.ts';
+import { distributeDatabase } from '../../src/store/cluster/distribution.ts';
+import { setWorkerSettings } from '../../src/store/cluster/workers.ts';
+import { openStore } from '../../src/store/store.ts';
+import { connectTo, queryOnce, urlOfDatabase } from '../postgres.ts';
 
 /** Several for each worker, so that both pages and batches cross shards and nodes. */
 const SHARDS = 4;
-
-/** The URL of another database on the server of a URL. */
-export function urlOfDatabase(url: string, database: string): string {
-  const other = new URL(url);
-  other.pathname = `/${database}`;
-  return other.href;
-}
 
 /** Named as a synchronous standby, it holds commits on the coordinator. */
 export const ABSENT_STANDBY = 'lanescan_test_holds_commits';
 
 /** A run that was killed may have left the setting behind, and nothing would ever be committed. */
 async function releaseHeldCommits(coordinatorUrl: string): Promise<void> {
-  const [setting] = await query(coordinatorUrl, 'show synchronous_standby_names');
+  const [setting] = await queryOnce(coordinatorUrl, 'show synchronous_standby_names');
   if (setting?.synchronous_standby_names !== ABSENT_STANDBY) return;
-  await query(coordinatorUrl, 'alter system reset synchronous_standby_names');
-  await query(coordinatorUrl, 'select pg_reload_conf()');
+  await queryOnce(coordinatorUrl, 'alter system reset synchronous_standby_names');
+  await queryOnce(coordinatorUrl, 'select pg_reload_conf()');
 }
 
 interface Node {
@@ -36,7 +29,7 @@ interface Node {
 }
 
 async function readNodes(coordinatorUrl: string): Promise<readonly Node[]> {
-  const rows = await query(
+  const rows = await queryOnce(
     coordinatorUrl,
     `select nodename, nodeport, groupid from pg_dist_node where noderole = 'primary' order by groupid`,
   );
@@ -49,37 +42,27 @@ async function readNodes(coordinatorUrl: string): Promise<readonly Node[]> {
   });
 }
 
-async function query(url: string, statement: string): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    return (await client.query(statement)).rows;
-  } finally {
-    await client.end();
-  }
-}
-
 /**
  * Runs a statement in the database `postgres` of every node. The coordinator comes first: its maintenance daemon ends when the
  * database is dropped there, unless it waits for a worker that drops the database too.
  */
 export async function administerCluster(coordinatorUrl: string, statement: string): Promise<void> {
   const [coordinator, ...workers] = await readNodes(coordinatorUrl);
-  if (coordinator) await query(coordinator.url, statement);
-  await Promise.all(workers.map(({ url }) => query(url, statement)));
+  if (coordinator) await queryOnce(coordinator.url, statement);
+  await Promise.all(workers.map(({ url }) => queryOnce(url, statement)));
 }
 
 /** Creates an empty database that is a cluster of its own over all nodes. */
 export async function createClusterDatabase(coordinatorUrl: string, name: string): Promise<void> {
   const nodes = await readNodes(coordinatorUrl);
   for (const { url } of nodes) {
-    await query(url, `create database ${name}`);
-    await query(urlOfDatabase(url, name), 'create extension citus');
+    await queryOnce(url, `create database ${name}`);
+    await queryOnce(urlOfDatabase(url, name), 'create extension citus');
   }
   const database = urlOfDatabase(coordinatorUrl, name);
   for (const { host, port, isCoordinator } of nodes) {
     const add = isCoordinator ? 'citus_set_coordinator_host' : 'citus_add_node';
-    await query(database, `select ${add}('${host}', ${port})`);
+    await queryOnce(database, `select ${add}('${host}', ${port})`);
   }
 }
 
@@ -88,7 +71,7 @@ export const TEST_DATABASES = 'lanescan_test_';
 
 /** Drops the databases of this run, and of runs that were killed: a cluster has one run at a time. */
 export async function dropClusterDatabases(coordinatorUrl: string): Promise<void> {
-  const rows = await query(
+  const rows = await queryOnce(
     coordinatorUrl,
     `select datname from pg_database where starts_with(datname, '${TEST_DATABASES}')`,
   );
@@ -117,12 +100,12 @@ export async function copyClusterTemplate(
   await Promise.all(
     nodes.map(async ({ url }) => {
       for (;;) {
-        await query(
+        await queryOnce(
           url,
           `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${template}'`,
         );
         try {
-          await query(url, `create database ${name} template ${template} strategy file_copy`);
+          await queryOnce(url, `create database ${name} template ${template} strategy file_copy`);
           return;
         } catch (error) {
           if ((error as { code?: unknown }).code !== OBJECT_IN_USE) throw error;
@@ -131,8 +114,7 @@ export async function copyClusterTemplate(
     }),
   );
   // PostgreSQL does not copy the settings of a database.
-  const client = new pg.Client({ connectionString: urlOfDatabase(coordinatorUrl, name) });
-  await client.connect();
+  const client = await connectTo(urlOfDatabase(coordinatorUrl, name));
   await setWorkerSettings(client).finally(() => client.end());
 }
 

@@ -1,0 +1,31 @@
+/** Connections of tests to PostgreSQL. */
+import pg from 'pg';
+
+/** A connection that the caller ends. */
+export async function connectTo(url: string, options: pg.ClientConfig = {}): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url, ...options });
+  await client.connect();
+  return client;
+}
+
+/** The rows of one statement, on a connection of its own. The server may end it, or itself, meanwhile. */
+export async function queryOnce<Row extends pg.QueryResultRow>(
+  url: string,
+  text: string,
+  values: readonly unknown[] = [],
+): Promise<Row[]> {
+  const client = await connectTo(url);
+  client.on('error', () => undefined);
+  try {
+    return (await client.query<Row>(text, [...values])).rows;
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+/** The URL of another database on the server of a URL. */
+export function urlOfDatabase(url: string, database: string): string {
+  const other = new URL(url);
+  other.pathname = `/${database}`;
+  return other.href;
+}
