@@ -54,7 +54,6 @@ test('a message among 12,000 foreign logs in one block is found on an endpoint t
     logs: {
       results: { max: 10_000, error: { code: -32005, message: 'query returned more than 10000 results' } },
     },
-    alone: 'complete',
   };
   const { code, text, messages } = await index(limited, { foreign: [{ message: 14, logs: 12_000 }] });
   expect(messages, text).toBe(MESSAGES);

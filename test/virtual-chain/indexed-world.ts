@@ -1,5 +1,6 @@
 /** Indexes a world of virtual chains with the real engine into a real store, and compares the two. */
 import type { Message } from '../../src/domain/message.ts';
+import { findingKinds } from '../../src/domain/networks/index-findings.ts';
 import type { IndexerTiming, NetworkStatus } from '../../src/ingest/engine/indexer.ts';
 import type { EvmSource } from '../../src/ingest/evm/settings.ts';
 import type { BlockId } from '../../src/store/ledger/index-ledger.ts';
@@ -106,4 +107,28 @@ export async function falseBlocks(chain: CcipChain, store: Store): Promise<reado
 export function growBeyondNow(chain: CcipChain): void {
   do chain.grow(20);
   while ((chain.block(chain.head)?.timestamp ?? 0) * 1000 <= Date.now());
+}
+
+/** What an indexer makes of endpoints. Less in silence must never be. */
+export interface Verdict {
+  readonly kind: 'complete' | 'incomplete and said so' | 'incomplete in silence';
+  /** Why the indexer says that something is missing. */
+  readonly reasons: readonly string[];
+  readonly differences: readonly string[];
+}
+
+export async function judge(world: CcipWorld, store: Store, indexed: IndexedWorld): Promise<Verdict> {
+  const differences = await differencesFrom(world, store);
+  const reasons: string[] = [];
+  for (const { network, worker } of indexed.statuses) {
+    if ((worker?.failedRanges ?? 0) > 0)
+      reasons.push(`${network.name}: ${worker?.failedRanges} failed ranges`);
+    if (worker?.stuckBecause) reasons.push(`${network.name}: given up: ${worker.stuckBecause}`);
+    if (worker?.problem) reasons.push(`${network.name}: ${worker.problem}`);
+    for (const { kind, detail } of await store.index.checks.findings(network.selector))
+      if (findingKinds[kind].isLoss) reasons.push(`${network.name}: ${kind}: ${detail}`);
+  }
+  if (differences.length === 0) return { kind: 'complete', reasons, differences };
+  const kind = reasons.length > 0 ? 'incomplete and said so' : 'incomplete in silence';
+  return { kind, reasons, differences };
 }

@@ -1,10 +1,8 @@
 /** The kit itself: a virtual chain is a consistent chain, and an indexer reads it whole. */
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import * as abi from '../../src/ingest/evm/contracts/abi.ts';
-import { openTestStore } from '../database.ts';
 import { expectedMessages, makeCcipWorld } from './ccip-chain.ts';
-import { startProvider } from './endpoint.ts';
-import { differencesFrom, indexWorld, sourceOf } from './indexed-world.ts';
+import { serveWorld } from './served-world.ts';
 
 describe('a virtual chain', () => {
   test('links every block to the one below, across a reorganization', () => {
@@ -55,15 +53,7 @@ describe('a virtual chain', () => {
 
 test('an indexer reads everything that virtual chains have', { tags: 'slow' }, async () => {
   const world = makeCcipWorld({ blocks: 3_000, messages: 29, ramps: 2, foreign: [{ everyBlocks: 100 }] });
-  const providers = [await startProvider(world.a), await startProvider(world.b)] as const;
-  onTestFinished(async () => {
-    for (const provider of providers) await provider.close();
-  });
-  const store = await openTestStore();
-  onTestFinished(() => store.close());
-  const { isUpToDate } = await indexWorld(store, {
-    sources: [sourceOf(world.a, [providers[0]]), sourceOf(world.b, [providers[1]])],
-  });
-  expect(isUpToDate).toBe(true);
-  expect(await differencesFrom(world, store)).toEqual([]);
+  const { index, differences } = await serveWorld(world);
+  expect((await index()).isUpToDate).toBe(true);
+  expect(await differences()).toEqual([]);
 });
