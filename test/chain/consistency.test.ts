@@ -1,3 +1,4 @@
+// @module-tag slow: indexes two chains for each test, and starts the program
 /** Silence is not absence: what the contracts count is compared with what was read, and a difference is loud. */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -34,9 +35,7 @@ const audit = ({ world, store }: ServedWorld) =>
   lanescan(['audit', '--source', world.a.network.name], { env: { DATABASE_URL: store.url } });
 
 describe('an endpoint that has pruned old logs in silence', () => {
-  test('alone is loudly incomplete: index, audit, doctor, the API and the metrics say so', {
-    tags: 'slow',
-  }, async () => {
+  test('alone is loudly incomplete: index, audit, doctor, the API and the metrics say so', async () => {
     const served = await serveWorld(makeCcipWorld({ blocks: 3_000, messages: 200 }), [pruned]);
     const { store } = served;
     const config = configurationOf(served);
@@ -85,7 +84,7 @@ describe('an endpoint that has pruned old logs in silence', () => {
     expect(provider?.callsByMethod.get('eth_getLogs') ?? 0).toBeLessThan(10);
   });
 
-  test('beside a good one comes to everything, whichever is asked first', { tags: 'slow' }, async () => {
+  test('beside a good one comes to everything, whichever is asked first', async () => {
     for (const profiles of [
       [pruned, archiveNode],
       [archiveNode, pruned],
@@ -100,7 +99,7 @@ describe('an endpoint that has pruned old logs in silence', () => {
     }
   });
 
-  test('with a configured start lacks nothing that is expected', { tags: 'slow' }, async () => {
+  test('with a configured start lacks nothing that is expected', async () => {
     const served = await serveWorld(makeCcipWorld({ blocks: 1_000, messages: 60 }));
     await served.index({ start: { block: 500 } });
     expect(await findingsOf(served)).toEqual([]);
@@ -111,7 +110,7 @@ describe('an endpoint that has pruned old logs in silence', () => {
     );
   });
 
-  test('on the destination lacks commits and executions, and says so', { tags: 'slow' }, async () => {
+  test('on the destination lacks commits and executions, and says so', async () => {
     const served = await serveWorld(makeCcipWorld({ blocks: 1_000, messages: 60 }), [archiveNode], [pruned]);
     await served.index();
     expect(await findingsOf(served, served.world.b)).toContainEqual(
@@ -122,7 +121,7 @@ describe('an endpoint that has pruned old logs in silence', () => {
   });
 });
 
-test('an on-ramp that only its commits elsewhere name is a contradiction', { tags: 'slow' }, async () => {
+test('an on-ramp that only its commits elsewhere name is a contradiction', async () => {
   // The first on-ramp is retired: the router's views do not name it any more.
   const served = await serveWorld(makeCcipWorld({ blocks: 2_000, messages: 60, ramps: 2 }), [pruned]);
   await served.index();

@@ -1,4 +1,4 @@
-// @module-tag slow: indexes whole chains, one for each oddity; backfill.test.ts is the quick pass
+// @module-tag slow: indexes whole chains, one for each oddity
 /** Chains that are odd: bloom filters that are wrong, contracts that are not known. */
 import { describe, expect, test } from 'vitest';
 import type { EvmSource } from '../../src/ingest/evm/settings.ts';
