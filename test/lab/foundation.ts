@@ -95,3 +95,19 @@ export async function equip(foundation: Foundation, account: Hex, router: Hex): 
     await token.send('approve', [router, maxUint256], { from: account });
   }
 }
+
+/** What native coins, LINK and `others` cost in dollars, and gas on the destination. */
+export function pricesOf(
+  { wrappedNative, link }: Foundation,
+  destChainSelector: bigint,
+  others: readonly Contract[] = [],
+) {
+  return {
+    tokenPriceUpdates: [
+      { sourceToken: wrappedNative.address, usdPerToken: parseEther('3000') },
+      { sourceToken: link.address, usdPerToken: parseEther('15') },
+      ...others.map(({ address }) => ({ sourceToken: address, usdPerToken: parseEther('1') })),
+    ],
+    gasPriceUpdates: [{ destChainSelector, usdPerUnitGas: 10n ** 12n }],
+  };
+}

@@ -51,15 +51,13 @@ export interface RawBlock {
   readonly hash: Hex;
   readonly parentHash: Hex;
   readonly timestamp: Hex;
-  readonly transactions: readonly RawTransaction[];
-}
-
-export interface RawTransaction {
-  readonly hash: Hex;
-  readonly from: Hex;
-  readonly to: Hex | null;
-  readonly input: Hex;
-  readonly value: Hex;
+  readonly transactions: readonly {
+    readonly hash: Hex;
+    readonly from: Hex;
+    readonly to: Hex | null;
+    readonly input: Hex;
+    readonly value: Hex;
+  }[];
 }
 
 export interface Call {
@@ -79,20 +77,13 @@ export interface Fork {
    * Takes everything since back and mines other blocks instead, `blocks` of them (default: as many as were taken
    * back, and one more, as nodes follow the longer branch).
    *
-   * `keep` chooses which of the orphaned transactions find their way into the new branch, one a block; default none.
+   * With `keep` all orphaned transactions find their way into the new branch, one a block; their receipts are returned.
    * A fork can be abandoned once.
    */
   abandon(options?: {
     readonly blocks?: number;
-    readonly keep?: 'all' | ((transaction: RawTransaction) => boolean);
-  }): Promise<Reorganisation>;
-}
-
-export interface Reorganisation {
-  /** Hashes of the blocks that are gone. */
-  readonly orphaned: readonly Hex[];
-  /** Receipts of the transactions that were kept, in their order. */
-  readonly kept: readonly RawReceipt[];
+    readonly keep?: 'all';
+  }): Promise<{ readonly kept: readonly RawReceipt[] }>;
 }
 
 export interface Network {
@@ -113,8 +104,6 @@ export interface Network {
   mine(blocks?: number): Promise<void>;
   /** Moves the clock and mines a block, so that the new time counts. */
   travel(seconds: number): Promise<void>;
-  /** Runs `work` and puts its first `count` transactions into one block; further ones get blocks of their own. */
-  inOneBlock<T>(count: number, work: () => Promise<T>): Promise<T>;
   fork(): Promise<Fork>;
   /** Kills the node; everything fails from then on. */
   stop(): Promise<void>;
@@ -269,23 +258,6 @@ export function createNetwork(options: {
       await rpc('evm_increaseTime', [numberToHex(seconds)]);
       await rpc('evm_mine');
     },
-    async inOneBlock(count, work) {
-      await rpc('evm_setAutomine', [false]);
-      let done: ReturnType<typeof work>;
-      try {
-        done = work();
-        // A failure of the work ends the wait for its transactions.
-        let failed = false;
-        done.catch(() => {
-          failed = true;
-        });
-        while (!failed && (await rpc<unknown[]>('eth_pendingTransactions')).length < count) await delay(2);
-        await rpc('evm_mine');
-      } finally {
-        await rpc('evm_setAutomine', [true]);
-      }
-      return done;
-    },
     async fork() {
       const snapshot = await rpc<Hex>('evm_snapshot');
       const last = await network.blockNumber();
@@ -295,8 +267,7 @@ export function createNetwork(options: {
           const head = await network.blockNumber();
           const numbers = Array.from({ length: head - last }, (_, index) => last + 1 + index);
           const orphaned = await Promise.all(numbers.map(block));
-          const isKept = keep === 'all' ? () => true : (keep ?? (() => false));
-          const kept = orphaned.flatMap(({ transactions }) => transactions).filter(isKept);
+          const kept = keep ? orphaned.flatMap(({ transactions }) => transactions) : [];
           const { timestamp: now } = await rpc<RawBlock>('eth_getBlockByNumber', ['pending', false]);
           if (!(await rpc<boolean>('evm_revert', [snapshot]))) throw new Error('This fork is used up.');
           // The node has set its clock back as well, of which the other network knows nothing.
@@ -310,7 +281,7 @@ export function createNetwork(options: {
           }
           const empty = (blocks ?? orphaned.length + 1) - receipts.length;
           if (empty > 0) await network.mine(empty);
-          return { orphaned: orphaned.map(({ hash }) => hash), kept: receipts };
+          return { kept: receipts };
         },
       };
     },

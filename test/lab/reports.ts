@@ -1,7 +1,7 @@
 /** What the reports of oracle networks have in common up to 1.6: their types, and proofs that a root has a message. */
-import type { AbiParameter } from 'viem';
+import type { AbiParameter, Hex } from 'viem';
 import type { Commit, SentMessage } from './deployment.ts';
-import type { Contract, Network } from './network.ts';
+import type { Contract, Network, RawReceipt } from './network.ts';
 import { calculateManualExecProof, type SdkProof, silent } from './sdk-chain.ts';
 
 /** Prices travel with commits; the lab sends none. */
@@ -53,4 +53,19 @@ export function endsOf(messages: readonly SentMessage[]): readonly [SentMessage,
   const [first, last] = [messages[0], messages.at(-1)];
   if (!first || !last) throw new Error('A commit needs a message.');
   return [first, last];
+}
+
+/** @param acceptedBy the contract that tells of the root with this event */
+export function committed(
+  messages: readonly SentMessage[],
+  merkleRoot: Hex,
+  receipt: RawReceipt,
+  acceptedBy: readonly [Contract, eventName: string],
+  isBlessed = false,
+): Commit {
+  const [contract, eventName] = acceptedBy;
+  if (contract.events(receipt, eventName).length === 0)
+    throw new Error(`The contract at ${contract.address} took the report and told of no root.`);
+  const { transactionHash, blockNumber } = receipt;
+  return { messages, merkleRoot, isBlessed, transactionHash, blockNumber: Number(blockNumber) };
 }
