@@ -1,53 +1,20 @@
 // @module-tag slow: starts chain nodes; indexer.test.ts is the quick pass
 /** What the service tells of indexing while it goes on: /v2/networks, the words of a 404, and /metrics. */
-import type { Hex } from 'viem';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import type { IndexerTiming } from '../../src/ingest/engine/indexer.ts';
+import { beforeAll, expect, test, vi } from 'vitest';
 import { type RunningServer, serveStore } from '../api/running-server.ts';
-import { openTestStore } from '../database.ts';
 import { hashOf } from '../fixtures.ts';
-import { rpcError } from '../json-rpc-server.ts';
 import { deployImpostor } from '../lab/impostor.ts';
-import { type Lab, type Lane, startLab } from '../lab/lab.ts';
-import { ccipContract } from '../lab/solidity.ts';
-import { briefly } from './faulty-node.ts';
-import { FINALITY, type FollowingIndexer, follow, hurriedTiming, labSource } from './indexing.ts';
-import { honest, isHistoryCall, type NodeProxy, rangeOf, startNodeProxy } from './node-proxy.ts';
+import { FINALITY } from './indexing.ts';
+import { isHistoryCall, isInRange, rangeOf, rejecting } from './node-proxy.ts';
+import { createProxiedLab } from './proxied-lab.ts';
 
-let lab: Lab;
-let lane: Lane;
-let proxy: NodeProxy;
-let store: Awaited<ReturnType<typeof openTestStore>>;
-let indexer: FollowingIndexer | undefined;
-
+const stage = createProxiedLab();
 beforeAll(async () => {
-  lab = await startLab({ versions: ['1.6'] });
-  lane = lab.lane('1.6', 'a');
-  proxy = await startNodeProxy(lab.a.url);
-  await lane.sendOne();
-  await lab.a.mine(3 * FINALITY);
-}, 180_000);
-beforeEach(async () => {
-  store = await openTestStore();
-});
-afterEach(async () => {
-  await indexer?.stop();
-  indexer = undefined;
-  await store.close();
-  proxy.interfere = honest;
-  proxy.isDown = false;
-});
-afterAll(async () => {
-  await proxy?.close();
-  await lab?.stop();
+  await stage.lane.sendOne();
+  await stage.lab.a.mine(3 * FINALITY);
 });
 
-const timing: Partial<IndexerTiming> = { ...hurriedTiming, endpoints: briefly };
-
-function startIndexing(): void {
-  const source = labSource(lab.a, { rpc: [proxy.url], start: { block: 2 }, verify: 'head' });
-  indexer = follow(store, lab, { sources: [source], timing });
-}
+const startIndexing = () => stage.following({ start: { block: 2 } });
 
 interface Told {
   readonly indexing: Readonly<Record<string, unknown>> | null;
@@ -58,7 +25,7 @@ interface Told {
 
 /** By a server that has just come up, which cannot remember anything. */
 async function told(): Promise<Told> {
-  const server = await serveStore({ ...store, close: async () => undefined });
+  const server = await serveStore({ ...stage.store, close: async () => undefined });
   try {
     return {
       indexing: await indexingOf(server),
@@ -74,7 +41,7 @@ async function indexingOf(server: RunningServer): Promise<Told['indexing']> {
   const { data } = (await server.ask('/v2/networks')).json<{
     data: readonly { name: string; indexing: Told['indexing'] }[];
   }>();
-  return data.find(({ name }) => name === lab.a.name)?.indexing ?? null;
+  return data.find(({ name }) => name === stage.lab.a.name)?.indexing ?? null;
 }
 
 async function figuresOf(server: RunningServer): Promise<Told['figures']> {
@@ -83,7 +50,7 @@ async function figuresOf(server: RunningServer): Promise<Told['figures']> {
   );
   return Object.fromEntries(
     [...samples].flatMap(([, name, network, value]) =>
-      network === lab.a.name ? [[name, Number(value)]] : [],
+      network === stage.lab.a.name ? [[name, Number(value)]] : [],
     ),
   );
 }
@@ -103,10 +70,10 @@ test('while history is being read, and when it has been', async () => {
   const gate = new Promise<void>((resolve) => {
     open = resolve;
   });
-  const head = await lab.a.blockNumber();
+  const head = await stage.lab.a.blockNumber();
   const final = head - FINALITY;
   // The newest blocks come through, those below have to wait.
-  proxy.interfere = async (call, truth) => {
+  stage.proxy.interfere = async (call, truth) => {
     if (isHistoryCall(call) && (rangeOf(call)?.from ?? head) <= final) await gate;
     return truth;
   };
@@ -165,7 +132,7 @@ test('while history is being read, and when it has been', async () => {
     expect(notFound).toContain(`Geth Testnet to block ${head} (0 behind its head)`);
   });
 
-  await lane.sendOne();
+  await stage.lane.sendOne();
   await untilTold(({ indexing }) =>
     expect(indexing).toMatchObject({
       headBlock: head + 1,
@@ -176,26 +143,21 @@ test('while history is being read, and when it has been', async () => {
 });
 
 test('what could not be read, was not understood, and came from strangers', async () => {
-  const bad = await lane.sendOne();
-  await lab.a.mine(FINALITY + 1);
+  const bad = await stage.lane.sendOne();
+  await stage.lab.a.mine(FINALITY + 1);
   const { topics, data } = bad.log;
-  const stranger = await deployImpostor(lab.a);
-  const ramp = await deployImpostor(lab.a);
-  await ramp.imitate(lane.ramps.onRamp);
-  const router = lab.a.contract(lab.a.routers['1.6'] as Hex, ccipContract('v1_2_0/router').abi);
-  await router.send('applyRampUpdates', [[{ destChainSelector: 99n, onRamp: ramp.address }], [], []], {
-    from: lab.a.foundation.accounts['1.6'].owner,
-  });
+  const stranger = await deployImpostor(stage.lab.a);
+  const ramp = await deployImpostor(stage.lab.a);
+  await ramp.imitate(stage.lane.ramps.onRamp);
+  await stage.nameOnRamps({ destChainSelector: 99n, onRamp: ramp.address });
   await ramp.repeat([{ topics, data: '0x1234' }]);
 
   const startedAt = Date.now();
-  proxy.interfere = (call, truth) => {
-    const range = rangeOf(call);
-    const isInRange = range && range.from <= bad.blockNumber && bad.blockNumber <= range.to;
-    if (isInRange || call.method === 'eth_getBlockReceipts')
-      throw rpcError(-32000, 'leveldb: corruption on data-block');
-    return truth;
-  };
+  stage.proxy.interfere = rejecting(
+    (call) => isInRange(call, bad.blockNumber) || call.method === 'eth_getBlockReceipts',
+    -32000,
+    'leveldb: corruption on data-block',
+  );
   startIndexing();
   await untilTold(({ indexing }) => expect(indexing).toMatchObject({ unreadableLogs: 1 }));
   // History is asked for by address; of strangers only new blocks are seen.
@@ -224,7 +186,7 @@ test('what could not be read, was not understood, and came from strangers', asyn
 test('that a node is away, without its host, until it is back', async () => {
   startIndexing();
   await untilTold(({ indexing }) => expect(indexing).toMatchObject({ health: 'ok' }));
-  proxy.isDown = true;
+  stage.proxy.isDown = true;
   await untilTold(({ indexing, figures, notFound }) => {
     expect(indexing).toMatchObject({
       health: 'failing',
@@ -234,7 +196,7 @@ test('that a node is away, without its host, until it is back', async () => {
     expect(figures).toMatchObject({ stopped: 1 });
     expect(notFound).toContain('failing');
   });
-  proxy.isDown = false;
+  stage.proxy.isDown = false;
   await untilTold(({ indexing, figures }) => {
     expect(indexing).toMatchObject({ health: 'ok', problem: null, failedRanges: 0 });
     expect(figures).toMatchObject({ stopped: 0 });

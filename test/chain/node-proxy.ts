@@ -1,6 +1,13 @@
 /** A proxy in front of a node: it passes every call on, and changes the answers as it is told. */
 import type { IncomingMessage } from 'node:http';
-import { type JsonRpcAnswer, type JsonRpcCall, RpcError, startJsonRpcServer } from '../json-rpc-server.ts';
+import {
+  type JsonRpcAnswer,
+  type JsonRpcCall,
+  RpcError,
+  rpcError,
+  startJsonRpcServer,
+} from '../json-rpc-server.ts';
+import type { RawLog } from '../lab/lab.ts';
 
 export interface NodeProxy {
   readonly url: URL;
@@ -20,6 +27,20 @@ export interface NodeProxy {
 }
 
 export const honest: NodeProxy['interfere'] = (_, truth) => truth;
+
+/** Answers some calls with an error, all others with the truth. */
+export const rejecting =
+  (isRejected: (call: JsonRpcCall) => boolean, code: number, message: string): NodeProxy['interfere'] =>
+  (call, truth) => {
+    if (isRejected(call)) throw rpcError(code, message);
+    return truth;
+  };
+
+/** Leaves out some logs; of a range only, it tells the truth of a single block. */
+export const leavingOut =
+  (isLeftOut: (log: RawLog) => boolean): NodeProxy['interfere'] =>
+  (call, truth) =>
+    rangeOf(call) ? (truth as readonly RawLog[]).filter((log) => !isLeftOut(log)) : truth;
 
 export async function startNodeProxy(target: string): Promise<NodeProxy> {
   const change = async (call: JsonRpcCall, answer: JsonRpcAnswer): Promise<JsonRpcAnswer> => {
@@ -78,6 +99,12 @@ export function rangeOf({
   const [filter] = params as [{ fromBlock?: string; toBlock?: string }?];
   if (method !== 'eth_getLogs' || filter?.fromBlock === undefined) return undefined;
   return { from: Number(filter.fromBlock), to: Number(filter.toBlock) };
+}
+
+/** Whether it asks for the logs of a range with this block in it. */
+export function isInRange(call: JsonRpcCall, blockNumber: number): boolean {
+  const range = rangeOf(call);
+  return range !== undefined && range.from <= blockNumber && blockNumber <= range.to;
 }
 
 /** Whether it asks for the logs of all trusted contracts in a range, not for those of the router alone. */
