@@ -526,9 +526,7 @@ describe('a long stretch of history that cannot be read', () => {
     await untilProgress({ failedRanges: 0 });
   });
 
-  test('is not listed block by block, does not hold up the rest, and is read when it can be', {
-    timeout: 120_000,
-  }, async () => {
+  test('is not listed block by block, does not hold up the rest, and is read when it can be', async () => {
     const old = await sendInTheMiddle();
     prune((await stage.lab.a.blockNumber()) - FINALITY);
     following({}, restless);

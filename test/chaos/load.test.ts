@@ -50,7 +50,7 @@ beforeAll(async () => {
       ),
     60_000,
   );
-}, 300_000);
+});
 afterAll(async () => {
   server?.child.kill('SIGTERM');
   await server?.outcome;
@@ -189,9 +189,7 @@ test('of more requests than can be served the excess is turned away, and then it
 }, 300_000);
 
 describe('connections that only stay', () => {
-  test(`${IDLE_CONNECTIONS} idle ones cost little and nobody else anything`, {
-    timeout: 120_000,
-  }, async () => {
+  test(`${IDLE_CONNECTIONS} idle ones cost little and nobody else anything`, async () => {
     const before = residentMegabytes();
     const filesBefore = openFiles();
     const sockets: Socket[] = [];
@@ -242,7 +240,7 @@ describe('connections that only stay', () => {
 });
 
 describe('clients that vanish', () => {
-  test('in the middle of exports and streams leave nothing behind', { timeout: 120_000 }, async () => {
+  test('in the middle of exports and streams leave nothing behind', async () => {
     const filesBefore = openFiles();
     for (let round = 0; round < (isFull ? 50 : 3); round++) {
       const requests = Array.from({ length: 40 }, (_, index) => {

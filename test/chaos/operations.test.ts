@@ -212,9 +212,7 @@ describe('a clock that is wrong', () => {
     };`;
   const HOUR = 3_600_000;
 
-  test('by hours breaks neither cursors nor streams, and webhooks go out in time', {
-    timeout: 120_000,
-  }, async () => {
+  test('by hours breaks neither cursors nor streams, and webhooks go out in time', async () => {
     const store = await openTestStore();
     onTestFinished(() => store.close());
     const receiver = await startReceiver();

@@ -105,16 +105,15 @@ export function recordedSource(network: RecordedChain, view: ChainView): ChainSo
   };
 }
 
-interface Index {
-  readonly blocks: ReadonlyMap<Hex, RecordedBlock>;
-  readonly transactions: ReadonlyMap<Hex, readonly RecordedBlock[]>;
+const indexes = new WeakMap<RecordedChain, ReturnType<typeof makeIndex>>();
+
+function indexOf(network: RecordedChain) {
+  const index = indexes.get(network) ?? makeIndex(network);
+  indexes.set(network, index);
+  return index;
 }
 
-const indexes = new WeakMap<RecordedChain, Index>();
-
-function indexOf(network: RecordedChain): Index {
-  const known = indexes.get(network);
-  if (known) return known;
+function makeIndex(network: RecordedChain) {
   const all = [...network.chain, ...network.branches.flatMap(({ blocks }) => blocks)];
   const transactions = new Map<Hex, RecordedBlock[]>();
   for (const block of all) {
@@ -122,9 +121,7 @@ function indexOf(network: RecordedChain): Index {
       transactions.set(hash, [...(transactions.get(hash) ?? []), block]);
     }
   }
-  const index = { blocks: new Map(all.map((block) => [block.hash, block])), transactions };
-  indexes.set(network, index);
-  return index;
+  return { blocks: new Map(all.map((block) => [block.hash, block])), transactions };
 }
 
 export function matchingLogs(block: RecordedBlock, filter: Filter): readonly RawLog[] {
@@ -139,12 +136,7 @@ function logsMatching({ logs }: RecordedBlock, { topics, addresses }: ReturnType
   );
 }
 
-export interface Recorder {
-  /** Keeps what the chain has above `forkNumber`, which is about to be abandoned. */
-  recordBranch(forkNumber: number): Promise<void>;
-  /** Keeps the chain as it is now; nothing may happen on the node any more. */
-  finish(): Promise<RecordedChain>;
-}
+export type Recorder = Awaited<ReturnType<typeof createRecorder>>;
 
 const rampEvents = new Set<Hex | undefined>(
   ['OnRampSet(uint64,address)', 'OffRampAdded(uint64,address)', 'OffRampRemoved(uint64,address)'].map(
@@ -166,7 +158,7 @@ const READ_AT_ONCE = 25;
  *
  * @param other selector of the network at the other end of all lanes
  */
-export async function createRecorder(network: LabNetwork, other: bigint): Promise<Recorder> {
+export async function createRecorder(network: LabNetwork, other: bigint) {
   const firstHead = await network.blockNumber();
   const routers = Object.values(network.routers);
   const branches: RecordedBranch[] = [];
@@ -215,9 +207,10 @@ export async function createRecorder(network: LabNetwork, other: bigint): Promis
         { to, data: call('getOnRamp', [other]) },
       ]),
       ...ramps.flatMap((to) => [
-        { to, data: call('typeAndVersion') },
-        { to, data: call('getStaticConfig') },
-        { to, data: call('getDynamicConfig') },
+        ...(['typeAndVersion', 'getStaticConfig', 'getDynamicConfig'] as const).map((name) => ({
+          to,
+          data: call(name),
+        })),
         { to, data: call('getDestChainConfig', [other]) },
       ]),
     ];
@@ -226,11 +219,13 @@ export async function createRecorder(network: LabNetwork, other: bigint): Promis
   };
 
   return {
-    async recordBranch(forkNumber) {
+    /** Keeps what the chain has above `forkNumber`, which is about to be abandoned. */
+    async recordBranch(forkNumber: number) {
       const blocks = await readBlocks(forkNumber + 1, await network.blockNumber());
       branches.push({ forkNumber, blocks, answers: await readRamps(blocks) });
     },
-    async finish() {
+    /** Keeps the chain as it is now; nothing may happen on the node any more. */
+    async finish(): Promise<RecordedChain> {
       const chain = await readBlocks(0, await network.blockNumber());
       return { chainId: network.chainId, chain, branches, call: createCalls(chain, firstHead, ask) };
     },
