@@ -2,7 +2,7 @@
 import type { AbiParameter, Hex } from 'viem';
 import type { Commit, SentMessage } from './deployment.ts';
 import type { Contract, Network, RawReceipt } from './network.ts';
-import { calculateManualExecProof, type SdkProof, silent } from './sdk-chain.ts';
+import { calculateManualExecProof, silent } from './sdk-chain.ts';
 
 /** Prices travel with commits; the lab sends none. */
 export const priceStructs = [
@@ -22,12 +22,7 @@ export function executionReportType({ abi }: Contract): AbiParameter {
 }
 
 /** The root over messages, and the proof that it has one of them. */
-export function prove(
-  messages: readonly SentMessage[],
-  one: SentMessage,
-  source: Network,
-  dest: Network,
-): SdkProof {
+export function prove(messages: readonly SentMessage[], one: SentMessage, source: Network, dest: Network) {
   const lane = {
     sourceChainSelector: source.selector,
     destChainSelector: dest.selector,
@@ -43,7 +38,7 @@ export function proveCommitted(
   commit: Commit | undefined,
   source: Network,
   dest: Network,
-): SdkProof {
+) {
   if (!commit) throw new Error(`The message ${message.messageId} is not committed.`);
   return prove(commit.messages, message, source, dest);
 }
