@@ -15,15 +15,8 @@ export function signersOf(name: string, count: number): readonly Signer[] {
   }).sort((one, other) => (BigInt(one.address) < BigInt(other.address) ? -1 : 1));
 }
 
-export interface SplitSignatures {
-  readonly rs: readonly Hex[];
-  readonly ss: readonly Hex[];
-  /** One byte a signature, 0 or 1, padded to 32. */
-  readonly rawVs: Hex;
-}
-
-/** As the OCR contracts take signatures. */
-export async function signForOcr(signers: readonly Signer[], hash: Hex): Promise<SplitSignatures> {
+/** As the OCR contracts take signatures: `rawVs` has one byte a signature, 0 or 1, padded to 32. */
+export async function signForOcr(signers: readonly Signer[], hash: Hex) {
   const signatures = await Promise.all(signers.map(({ key }) => sign({ hash, privateKey: key })));
   const vs = signatures.map(({ yParity }) => numberToHex(yParity ?? 0, { size: 1 }));
   return {
@@ -39,10 +32,7 @@ const CURVE_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0
  * As RMN and the committee verifier take signatures: without a parity, which counts as even. Every signature has a
  * twin of the other parity, s mirrored at the curve's order.
  */
-export async function signEven(
-  signers: readonly Signer[],
-  hash: Hex,
-): Promise<readonly { readonly r: Hex; readonly s: Hex }[]> {
+export async function signEven(signers: readonly Signer[], hash: Hex) {
   return Promise.all(
     signers.map(async ({ key }) => {
       const { r, s, yParity } = await sign({ hash, privateKey: key });

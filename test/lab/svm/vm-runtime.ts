@@ -70,21 +70,18 @@ export function createVmRuntime(): Runtime {
         fee: FEE_LAMPORTS,
         computeUnitsConsumed: Number(meta.computeUnitsConsumed()),
         logMessages,
-        innerInstructions: meta.innerInstructions().flatMap((inner, index) =>
-          inner.length === 0
-            ? []
-            : [
-                {
-                  index,
-                  instructions: inner.map((one) => ({
-                    programIdIndex: one.instruction().programIdIndex(),
-                    accounts: [...one.instruction().accounts()],
-                    data: toBase58(one.instruction().data()),
-                    stackHeight: one.stackHeight(),
-                  })),
-                },
-              ],
-        ),
+        innerInstructions: meta
+          .innerInstructions()
+          .map((inner, index) => ({
+            index,
+            instructions: inner.map((one) => ({
+              programIdIndex: one.instruction().programIdIndex(),
+              accounts: [...one.instruction().accounts()],
+              data: toBase58(one.instruction().data()),
+              stackHeight: one.stackHeight(),
+            })),
+          }))
+          .filter(({ instructions }) => instructions.length > 0),
         loadedAddresses: { writable: keys.loadedWritable, readonly: keys.loadedReadonly },
         ...(returned.data().length > 0 && {
           returnData: {
