@@ -1,14 +1,12 @@
 // @module-tag slow: indexes two chains for each test, and starts the program
 /** Silence is not absence: what the contracts count is compared with what was read, and a difference is loud. */
-import { writeFileSync } from 'node:fs';
-import path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { stringify } from 'yaml';
 import { metricOf, serveStore } from '../api/running-server.ts';
-import { freshFolder, lanescan } from '../cli/program.ts';
+import { lanescan } from '../cli/program.ts';
 import { makeCcipWorld } from '../virtual-chain/ccip-chain.ts';
 import { archiveNode } from '../virtual-chain/endpoint-profile.ts';
 import { profileOf } from '../virtual-chain/endpoint-profiles.ts';
+import { writeWorldConfiguration } from '../virtual-chain/indexed-world.ts';
 import { type ServedWorld, serveWorld } from '../virtual-chain/served-world.ts';
 import { allRecords } from './indexing.ts';
 
@@ -18,19 +16,6 @@ const pruned = profileOf('pruned-in-silence');
 const findingsOf = async ({ findings }: ServedWorld, chain?: ServedWorld['world']['a']) =>
   (await findings(chain)).map(({ kind, detail }) => `${kind}: ${detail}`);
 
-function configurationOf({ world, ...providers }: ServedWorld): string {
-  const file = path.join(freshFolder(), 'lanescan.yaml');
-  const networks = (['a', 'b'] as const).map((key) => ({
-    network: world[key].network.name,
-    rpc: providers[key].map(({ url }) => url.href),
-    routers: [world[key].router],
-    requestsPerSecond: 5_000,
-    pollSeconds: 0.1,
-  }));
-  writeFileSync(file, stringify({ networks }));
-  return file;
-}
-
 const audit = ({ world, store }: ServedWorld) =>
   lanescan(['audit', '--source', world.a.network.name], { env: { DATABASE_URL: store.url } });
 
@@ -38,7 +23,8 @@ describe('an endpoint that has pruned old logs in silence', () => {
   test('alone is loudly incomplete: index, audit, doctor, the API and the metrics say so', async () => {
     const served = await serveWorld(makeCcipWorld({ blocks: 3_000, messages: 200 }), [pruned]);
     const { store } = served;
-    const config = configurationOf(served);
+    const chains = [[served.world.a, served.a] as const, [served.world.b, served.b] as const];
+    const config = writeWorldConfiguration(chains, { pollSeconds: 0.1 });
     const run = (...args: string[]) =>
       lanescan([...args, '--config', config], { env: { DATABASE_URL: store.url } });
 

@@ -7,7 +7,7 @@ import { type RunningServer, serveStore } from '../api/running-server.ts';
 import type { SentMessage } from '../lab/lab.ts';
 import { createLabService } from '../sdk/lab-service.ts';
 import { labSource } from './indexing.ts';
-import { honest, type NodeProxy, startNodeProxy } from './node-proxy.ts';
+import { honest, type Interfere, type NodeProxy, startNodeProxy } from './node-proxy.ts';
 
 type ServeOptions = NonNullable<Parameters<typeof serveStore>[1]>;
 
@@ -46,7 +46,7 @@ export function createLabExecution() {
     return served;
   };
   /** Has the node of network b answer otherwise, until the test ends. */
-  const interfere = (interference: NodeProxy['interfere']) => {
+  const interfere = (interference: Interfere) => {
     const [, proxy] = proxies as readonly [NodeProxy, NodeProxy];
     proxy.interfere = interference;
     onTestFinished(() => {

@@ -1,12 +1,13 @@
 // @module-tag slow: starts chain nodes; indexer.test.ts is the quick pass
 /** What the service tells of indexing while it goes on: /v2/networks, the words of a 404, and /metrics. */
-import { beforeAll, expect, test, vi } from 'vitest';
-import { type RunningServer, serveStore } from '../api/running-server.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { serveStore } from '../api/running-server.ts';
 import { hashOf } from '../fixtures.ts';
 import { deployImpostor } from '../lab/impostor.ts';
 import { FINALITY } from './indexing.ts';
 import { isHistoryCall, isInRange, rangeOf, rejecting } from './node-proxy.ts';
-import { createProxiedLab } from './proxied-lab.ts';
+import { createProxiedLab, eventually } from './proxied-lab.ts';
+import { toldOf } from './told-network.ts';
 
 const stage = createProxiedLab();
 beforeAll(async () => {
@@ -16,52 +17,24 @@ beforeAll(async () => {
 
 const startIndexing = () => stage.following({ start: { block: 2 } });
 
-interface Told {
-  readonly indexing: Readonly<Record<string, unknown>> | null;
-  /** Of the metrics of this network, by name without what all have in common. */
-  readonly figures: Readonly<Record<string, number>>;
-  readonly notFound: string;
-}
-
 /** By a server that has just come up, which cannot remember anything. */
-async function told(): Promise<Told> {
+async function told() {
   const server = await serveStore({ ...stage.store, close: async () => undefined });
   try {
-    return {
-      indexing: await indexingOf(server),
-      figures: await figuresOf(server),
-      notFound: (await server.ask(`/v2/messages/${hashOf('nobody')}`)).json().message,
-    };
+    const notFound = (await server.ask(`/v2/messages/${hashOf('nobody')}`)).json().message as string;
+    return { ...(await toldOf(server, stage.lab.a.name)), notFound };
   } finally {
     await server.close();
   }
 }
 
-async function indexingOf(server: RunningServer): Promise<Told['indexing']> {
-  const { data } = (await server.ask('/v2/networks')).json<{
-    data: readonly { name: string; indexing: Told['indexing'] }[];
-  }>();
-  return data.find(({ name }) => name === stage.lab.a.name)?.indexing ?? null;
-}
-
-async function figuresOf(server: RunningServer): Promise<Told['figures']> {
-  const samples = (await server.ask('/metrics')).text.matchAll(
-    /^lanescan_network_(\w+)\{network="([^"]*)"\} (\S+)$/gm,
-  );
-  return Object.fromEntries(
-    [...samples].flatMap(([, name, network, value]) =>
-      network === stage.lab.a.name ? [[name, Number(value)]] : [],
-    ),
-  );
-}
-
-const untilTold = (expectation: (told: Told) => void) =>
-  vi.waitFor(async () => expectation(await told()), { timeout: 120_000, interval: 100 });
+const untilTold = (expectation: (now: Awaited<ReturnType<typeof told>>) => void) =>
+  eventually(async () => expectation(await told()));
 
 test('where nothing is indexed, there is nothing to tell', async () => {
-  const { indexing, figures, notFound } = await told();
+  const { indexing, metrics, notFound } = await told();
   expect(indexing).toBeNull();
-  expect(figures).toEqual({});
+  expect(metrics).toEqual({});
   expect(notFound).toContain('No network is indexed here');
 });
 
@@ -78,7 +51,7 @@ test('while history is being read, and when it has been', async () => {
     return truth;
   };
   startIndexing();
-  await untilTold(({ indexing, figures, notFound }) => {
+  await untilTold(({ indexing, metrics, notFound }) => {
     expect(indexing).toMatchObject({
       headBlock: head,
       finalizedBlock: final,
@@ -87,14 +60,14 @@ test('while history is being read, and when it has been', async () => {
       owedBlocks: final - 1,
       health: 'ok',
     });
-    expect(figures).toMatchObject({ owed_blocks: final - 1, lag_blocks: 0, indexed: 1 });
+    expect(metrics).toMatchObject({ owed_blocks: final - 1, lag_blocks: 0, indexed: 1 });
     expect(notFound).toContain(
       `Geth Testnet to block ${head} (0 behind its head, ${final - 1} blocks of its history still to be read)`,
     );
   });
 
   open();
-  await untilTold(({ indexing, figures, notFound }) => {
+  await untilTold(({ indexing, metrics, notFound }) => {
     expect(indexing).toEqual({
       headBlock: head,
       finalizedBlock: final,
@@ -116,7 +89,7 @@ test('while history is being read, and when it has been', async () => {
       problemKind: null,
       findings: [],
     });
-    expect(figures).toEqual({
+    expect(metrics).toEqual({
       lag_blocks: 0,
       lag_seconds: expect.any(Number),
       indexed: 1,
@@ -165,7 +138,7 @@ test('what could not be read, was not understood, and came from strangers', asyn
     { topics, data },
     { topics, data },
   ]);
-  await untilTold(({ indexing, figures }) => {
+  await untilTold(({ indexing, metrics }) => {
     expect(indexing).toMatchObject({
       owedBlocks: 0,
       failedRanges: 1,
@@ -178,8 +151,8 @@ test('what could not be read, was not understood, and came from strangers', asyn
     const failedAt = Date.parse(String(indexing?.oldestFailureAt));
     expect(failedAt).toBeGreaterThanOrEqual(startedAt - 1_000);
     expect(failedAt).toBeLessThanOrEqual(Date.now());
-    expect(figures).toMatchObject({ failed_ranges: 1, unreadable_logs: 1, foreign_logs: 2 });
-    expect(figures.oldest_failure_seconds).toBeGreaterThan(0);
+    expect(metrics).toMatchObject({ failed_ranges: 1, unreadable_logs: 1, foreign_logs: 2 });
+    expect(metrics.oldest_failure_seconds).toBeGreaterThan(0);
   });
 });
 
@@ -187,18 +160,18 @@ test('that a node is away, without its host, until it is back', async () => {
   startIndexing();
   await untilTold(({ indexing }) => expect(indexing).toMatchObject({ health: 'ok' }));
   stage.proxy.isDown = true;
-  await untilTold(({ indexing, figures, notFound }) => {
+  await untilTold(({ indexing, metrics, notFound }) => {
     expect(indexing).toMatchObject({
       health: 'failing',
       problemKind: 'unreachable',
       problem: 'An endpoint of this network cannot be reached.',
     });
-    expect(figures).toMatchObject({ stopped: 1 });
+    expect(metrics).toMatchObject({ stopped: 1 });
     expect(notFound).toContain('failing');
   });
   stage.proxy.isDown = false;
-  await untilTold(({ indexing, figures }) => {
+  await untilTold(({ indexing, metrics }) => {
     expect(indexing).toMatchObject({ health: 'ok', problem: null, failedRanges: 0 });
-    expect(figures).toMatchObject({ stopped: 0 });
+    expect(metrics).toMatchObject({ stopped: 0 });
   });
 });

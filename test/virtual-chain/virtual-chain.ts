@@ -1,6 +1,6 @@
 /**
  * A virtual EVM chain: blocks, logs, transactions and views are computed when they are asked for, so that ten million
- * blocks take no memory. It knows nothing of CCIP (ccip-chain.ts does) or of HTTP (provider.ts does).
+ * blocks take no memory. It knows nothing of CCIP (ccip-chain.ts does) or of HTTP (endpoint.ts does).
  *
  * Events come in series. A series says at which block its n-th event is and what it contains; the chain finds the
  * events of a range by bisection. Hashes are not digests: a block hash holds branch and number, a transaction hash holds
@@ -171,18 +171,23 @@ export function createVirtualChain(options: VirtualChainOptions): VirtualChain {
   });
 }
 
-interface Told {
-  readonly network: Network;
-  readonly contracts: ReadonlyMap<Hex, VirtualContract>;
+/**
+ * @param headOf the head while the chain has not grown or been reorganized
+ * @param timeOf seconds since 1970
+ */
+function tell({
+  network,
+  contracts,
+  branches,
+  headOf,
+  timeOf,
+  finalLag,
+}: Pick<VirtualChain, 'network' | 'contracts'> & {
   readonly branches: Branch[];
-  /** While it has not grown or been reorganized. */
   readonly headOf: () => number;
-  /** Seconds since 1970. */
   readonly timeOf: (number: number) => number;
   readonly finalLag?: number | undefined;
-}
-
-function tell({ network, contracts, branches, headOf, timeOf, finalLag }: Told): VirtualChain {
+}): VirtualChain {
   const chainId = Number(network.chainId);
   let ownHead: number | undefined;
   const currentHead = () => ownHead ?? headOf();
