@@ -143,19 +143,6 @@ describe('a new block that cannot be read', () => {
 });
 
 describe('a node that is away', () => {
-  test('leaves no block behind as failed when it is back', async () => {
-    const indexer = following();
-    await untilKnown(await stage.lane.sendOne());
-    stage.proxy.isDown = true;
-    const meanwhile = await stage.lane.sendOne();
-    await untilProblem();
-    await hangUps(12);
-    stage.proxy.isDown = false;
-    await untilKnown(meanwhile);
-    await untilProgress({ problem: null, failedRanges: 0 });
-    expect(indexer.logLines.join('\n')).not.toContain('cannot be read');
-  });
-
   test('does not count against ranges that had failed before', async () => {
     const bad = await sendFinal();
     spoil(bad);

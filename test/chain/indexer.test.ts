@@ -14,7 +14,6 @@ import {
   versions,
 } from '../lab/lab.ts';
 import {
-  allRecords,
   FINALITY,
   type FollowingIndexer,
   follow,
@@ -140,26 +139,6 @@ describe('a message', () => {
 });
 
 describe('history', { tags: 'slow' }, () => {
-  test('read in afterwards gives the same records as watching', async () => {
-    const watched = await emptyStore();
-    following(watched);
-    for (const { version, from } of lab.lanes) {
-      const lane = version === '2.0' ? lab.lane(version, from) : await freshLane(version, from);
-      const messages = [
-        ...(await lane.send({ count: 3, tokens: [{ amount: 5n }] })),
-        await lane.sendOne({ outOfOrder: false, feeToken: 'link' }),
-      ];
-      await lane.prepare(messages);
-      for (const message of messages.slice(0, -1)) await lane.execute(message);
-    }
-    const afterwards = await emptyStore();
-    await indexOnce(afterwards, lab);
-    const records = await allRecords(afterwards);
-    expect(records.size).toBeGreaterThan(30);
-    // The one that watches asks contracts about messages only after it has read the newest blocks.
-    await eventually(async () => expect(await allRecords(watched)).toEqual(records));
-  });
-
   test('begins where the configuration says', async () => {
     const lane = lab.lane('1.6', 'a');
     const before = await lane.sendOne();
@@ -230,20 +209,6 @@ describe('a reorganisation', () => {
       expect((await statusesSeen(store, message)).slice(-2)).toEqual(['SUCCESS', 'SOURCE_FINALIZED']);
     },
   );
-
-  test('while nobody was looking is noticed at the next start', { tags: 'slow' }, async () => {
-    const store = await emptyStore();
-    const lane = lab.lane('2.0', 'a');
-    const kept = await lane.sendOne();
-    const fork = await lab.a.fork();
-    const gone = await lane.sendOne();
-    await indexOnce(store, lab);
-    expect(await recordOf(store, gone)).toBeDefined();
-    await fork.abandon();
-    await indexOnce(store, lab);
-    expect(await recordOf(store, gone)).toBeUndefined();
-    expect(await recordOf(store, kept)).toBeDefined();
-  });
 
   test('below what was final is repaired all the same', { tags: 'slow' }, async () => {
     const store = await emptyStore();

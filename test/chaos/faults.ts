@@ -8,7 +8,7 @@
  */
 import type { Randomness } from '../../src/ingest/demo/randomness.ts';
 import type { Fault, Interference, JsonRpcAnswer, JsonRpcCall } from '../json-rpc-server.ts';
-import type { Filter } from '../virtual-chain/log-limits.ts';
+import type { Filter } from '../virtual-chain/endpoint.ts';
 import { type ChainView, matchingLogs, type RecordedBlock, type RecordedChain } from './recorded-chain.ts';
 
 /** How an endpoint is until all comes right. Shares are of HTTP requests. */

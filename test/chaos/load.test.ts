@@ -249,28 +249,4 @@ describe('clients that vanish', () => {
     await until(() => openFiles() <= filesBefore + 20, 120_000);
     expect((await fetch(`${url}${freshSearch()}`)).status).toBe(200);
   });
-
-  test('an export that nobody reads any more is ended, and its connection is free', async () => {
-    const own = await serveStore(
-      { ...store, close: async () => undefined },
-      { backpressure: { stalledMs: 500 } },
-    );
-    onTestFinished(() => own.close());
-    const exporting = () => {
-      const { total, idle } = store.pools().find(({ pool }) => pool === 'exporters') ?? { total: 0, idle: 0 };
-      return total - idle;
-    };
-    const request = get(`${own.url}/v2/messages/export?format=ndjson`, { agent: false });
-    const [answer] = (await once(request, 'response')) as [IncomingMessage];
-    const broken = new Promise<string>((resolve) => {
-      answer.on('error', (error) => resolve((error as NodeJS.ErrnoException).code ?? error.message));
-      answer.on('end', () => resolve('complete'));
-    });
-    answer.pause();
-    await until(() => exporting() === 1);
-    await until(() => exporting() === 0, 120_000);
-    answer.resume();
-    // What was cut off must not look whole.
-    expect(await broken).toBe('ECONNRESET');
-  });
 });

@@ -8,8 +8,7 @@
 import { encodeFunctionData, type Hex, numberToHex, parseAbi, toEventSelector } from 'viem';
 import { RpcError, rpcError } from '../json-rpc-server.ts';
 import type { LabNetwork, RawLog } from '../lab/lab.ts';
-import type { ChainSource, Json } from '../virtual-chain/endpoint.ts';
-import { type Filter, queryOf } from '../virtual-chain/log-limits.ts';
+import { type ChainSource, type Filter, type Json, type Query, queryOf } from '../virtual-chain/endpoint.ts';
 
 export interface RecordedBlock {
   readonly number: number;
@@ -74,7 +73,7 @@ export function recordedSource(network: RecordedChain, view: ChainView): ChainSo
     const isOfFinalChain = network.chain[block.number] === block;
     return isOfFinalChain && view.at(block.number) !== block ? undefined : block;
   };
-  const logsIn = (block: RecordedBlock | undefined, query: ReturnType<typeof queryOf>) =>
+  const logsIn = (block: RecordedBlock | undefined, query: Query) =>
     block &&
     logsMatching(block, query).map((log) => ({ ...log, blockTimestamp: block.header.timestamp }) as Json);
   return {
@@ -128,7 +127,7 @@ export function matchingLogs(block: RecordedBlock, filter: Filter): readonly Raw
   return logsMatching(block, queryOf(filter));
 }
 
-function logsMatching({ logs }: RecordedBlock, { topics, addresses }: ReturnType<typeof queryOf>) {
+function logsMatching({ logs }: RecordedBlock, { topics, addresses }: Query) {
   return logs.filter(
     (log) =>
       (topics?.includes(log.topics[0] as Hex) ?? true) &&

@@ -32,9 +32,10 @@ import {
   priceStructs,
   prove,
   proveCommitted,
-} from './reports.ts';
+  signersOf,
+  signForOcr,
+} from './oracles.ts';
 import { encodeExtraArgs } from './sdk-chain.ts';
-import { signersOf, signForOcr } from './signers.ts';
 import { ccipContract } from './solidity.ts';
 import { connectPools, deployPools, type Pools, unlimited } from './token-pools.ts';
 

@@ -19,6 +19,7 @@ import {
 } from './deployment.ts';
 import { type Foundation, type Foundations, pricesOf } from './foundation.ts';
 import type { Contract, NetworkKey } from './network.ts';
+import { committed, endsOf, prove, proveCommitted, signEven, signersOf } from './oracles.ts';
 import {
   deployOffRamp,
   deployOnRamp,
@@ -28,9 +29,7 @@ import {
   sendCommit,
   sendExecution,
 } from './ramps-1.6.ts';
-import { committed, endsOf, prove, proveCommitted } from './reports.ts';
 import { encodeExtraArgs } from './sdk-chain.ts';
-import { signEven, signersOf } from './signers.ts';
 import { ccipContract } from './solidity.ts';
 import { connectPools, deployPools } from './token-pools.ts';
 

@@ -8,8 +8,8 @@ import { concat, type Hex, keccak256, numberToHex, pad, parseEther, slice, zeroA
 import { addressesOf, type Deployment, otherNetwork, type Ramps, type SentMessage } from './deployment.ts';
 import { type Foundation, type Foundations, pricesOf } from './foundation.ts';
 import type { Contract } from './network.ts';
+import { type Signer, signEven, signersOf } from './oracles.ts';
 import { encodeExtraArgs } from './sdk-chain.ts';
-import { type Signer, signEven, signersOf } from './signers.ts';
 import { ccipContract } from './solidity.ts';
 import { ANY_FINALITY, connectPools, deployPoolsOf20, setTransferFee } from './token-pools.ts';
 

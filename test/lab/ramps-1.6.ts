@@ -13,8 +13,7 @@ import {
 import { PERMISSIONLESS_AFTER_SECONDS } from './deployment.ts';
 import type { Foundation } from './foundation.ts';
 import type { Contract, RawReceipt } from './network.ts';
-import { executionReportType, noPrices, priceStructs } from './reports.ts';
-import { signersOf, signForOcr } from './signers.ts';
+import { executionReportType, noPrices, priceStructs, signersOf, signForOcr } from './oracles.ts';
 import { ccipContract } from './solidity.ts';
 
 /** What ramps need on their network. */

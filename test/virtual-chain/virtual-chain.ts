@@ -6,9 +6,9 @@
  * events of a range by bisection. Hashes are not digests: a block hash holds branch and number, a transaction hash holds
  * series and index, so that both are looked up without an index.
  */
+import { keccak256 } from 'viem';
 import type { Network } from '../../src/domain/networks/networks.ts';
 import type { Hex } from '../../src/ingest/evm/rpc/chain.ts';
-import { bloomOf } from './bloom-filter.ts';
 
 export interface VirtualEvent {
   readonly topics: readonly Hex[];
@@ -399,4 +399,34 @@ function decomposeHash(
 ): { readonly high: number; readonly low: number } | undefined {
   const [high, low] = [Number(`0x${hash.slice(34, 50)}`), Number(`0x${hash.slice(50)}`)];
   return composeHash(mark, chainId, high, low) === hash ? { high, low } : undefined;
+}
+
+export const EMPTY_BLOOM: Hex = `0x${'00'.repeat(256)}`;
+
+const MAX_CACHED = 100_000;
+const cachedBits = new Map<Hex, readonly number[]>();
+
+/** The bloom filter of a block's logs, as a node computes it. */
+function bloomOf(logs: readonly Pick<VirtualLog, 'address' | 'topics'>[]): Hex {
+  if (logs.length === 0) return EMPTY_BLOOM;
+  const bloom = new Uint8Array(256);
+  for (const { address, topics } of logs) {
+    for (const entry of [address, ...topics]) {
+      for (const bit of bitsOf(entry)) {
+        const byte = 255 - (bit >> 3);
+        bloom[byte] = (bloom[byte] ?? 0) | (1 << (bit & 7));
+      }
+    }
+  }
+  return `0x${Buffer.from(bloom).toString('hex')}`;
+}
+
+function bitsOf(entry: Hex): readonly number[] {
+  const cached = cachedBits.get(entry);
+  if (cached) return cached;
+  const hash = Buffer.from(keccak256(entry).slice(2), 'hex');
+  const bits = [0, 2, 4].map((at) => hash.readUInt16BE(at) & 2047);
+  if (cachedBits.size >= MAX_CACHED) cachedBits.clear();
+  cachedBits.set(entry, bits);
+  return bits;
 }
