@@ -107,11 +107,6 @@ describe('the history of a network', () => {
     // Once for the contracts that are known; once more, in up to 40 parts, for those that are found in it.
     expect(rangesOf(calls).length).toBeLessThan(100 + 80 + 80 + 80);
   });
-
-  test('with ramps that were replaced has the messages of all of them', async () => {
-    const { differences } = await backfill(worldOf({ ramps: 12, messages: 120 }), { maxRange: 1_000 });
-    expect(differences).toEqual([]);
-  });
 });
 
 describe('pieces of history', () => {

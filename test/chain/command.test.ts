@@ -19,7 +19,7 @@ import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { type ConfigurationOptions, writeConfiguration } from '../lab/config.ts';
 import { type Lab, type SentMessage, startLab } from '../lab/lab.ts';
 import { allRecords, FINALITY } from './indexing.ts';
-import { honest, isHistoryCall, isInRange, type NodeProxy, rejecting, startNodeProxy } from './node-proxy.ts';
+import { isHistoryCall, isInRange, type NodeProxy, rejecting, startNodeProxy } from './node-proxy.ts';
 import { eventually } from './proxied-lab.ts';
 
 let lab: Lab;
@@ -103,17 +103,6 @@ function startIndexing(database: TestDatabase, args: readonly string[] = [], opt
   return started;
 }
 
-/** Lets so many pieces of history through; the rest waits for ever. */
-function holdHistory(pieces: number): { readonly untilHeld: () => Promise<void> } {
-  let isHeld = false;
-  proxy.interfere = async (call, truth) => {
-    if (!isHistoryCall(call) || proxy.calls.filter(isHistoryCall).length <= pieces) return truth;
-    isHeld = true;
-    return new Promise(() => undefined);
-  };
-  return { untilHeld: () => eventually(() => expect(isHeld).toBe(true)) };
-}
-
 describe('--once', () => {
   test('fills an embedded store, says so, and finds nothing new the next time', async () => {
     const folder = freshFolder();
@@ -162,9 +151,15 @@ describe('--once', () => {
 
   test('stops at SIGINT with status 130, and says how far it came', async () => {
     const database = await emptyDatabase();
-    const { untilHeld } = holdHistory(3);
+    let isHeld = false;
+    proxy.interfere = (call, truth) => {
+      if (!isHistoryCall(call) || proxy.calls.filter(isHistoryCall).length <= 3) return truth;
+      isHeld = true;
+      // The rest of history waits for ever.
+      return new Promise(() => undefined);
+    };
     const indexing = startIndexing(database, ['--once'], throughProxy());
-    await untilHeld();
+    await eventually(() => expect(isHeld).toBe(true));
     indexing.child.kill('SIGINT');
     const { code, stdout, stderr } = await indexing.outcome;
     expect(code).toBe(130);
@@ -242,43 +237,24 @@ describe('rejected is', () => {
   });
 });
 
-describe('killed with -9', () => {
-  test('in the middle of history, it leaves behind what the next one makes whole', async () => {
-    const database = await emptyDatabase();
-    // One piece, the newest: the first messages were sent further back than that.
-    const { untilHeld } = holdHistory(1);
-    const first = startIndexing(database, [], throughProxy());
-    await untilHeld();
-    first.child.kill('SIGKILL');
-    await first.outcome;
-    const half = await recordsIn(database);
-    proxy.interfere = honest;
-    const { code, stderr } = await index(database, ['--once'], throughProxy());
-    expect(code, stderr).toBe(0);
-    expect(half.size).toBeLessThan(undisturbed.size);
-    const records = await recordsIn(database);
-    for (const [id, record] of undisturbed) expect(records.get(id)).toBe(record);
-  });
+test('when an indexer is killed with -9, another one that was waiting takes over within seconds', async () => {
+  const database = await emptyDatabase();
+  const first = startIndexing(database);
+  await first.untilSaid(/./).catch(() => undefined);
+  await eventually(async () => expect((await recordsIn(database)).size).toBeGreaterThan(0));
+  const second = startIndexing(database);
+  await second.untilSaid(/"network":"geth-testnet","msg":"another indexer works on it; waiting"/);
+  await second.untilSaid(/"network":"anvil-devnet","msg":"another indexer works on it; waiting"/);
+  expect(second.said().stderr).not.toContain('taken over');
 
-  test('another one that was waiting takes over within seconds', async () => {
-    const database = await emptyDatabase();
-    const first = startIndexing(database);
-    await first.untilSaid(/./).catch(() => undefined);
-    await eventually(async () => expect((await recordsIn(database)).size).toBeGreaterThan(0));
-    const second = startIndexing(database);
-    await second.untilSaid(/"network":"geth-testnet","msg":"another indexer works on it; waiting"/);
-    await second.untilSaid(/"network":"anvil-devnet","msg":"another indexer works on it; waiting"/);
-    expect(second.said().stderr).not.toContain('taken over');
-
-    first.child.kill('SIGKILL');
-    const killedAt = performance.now();
-    await second.untilSaid(/"network":"geth-testnet","msg":"taken over"/);
-    await second.untilSaid(/"network":"anvil-devnet","msg":"taken over"/);
-    const seconds = (performance.now() - killedAt) / 1000;
-    process.stdout.write(`Taken over ${seconds.toFixed(1)} s after a kill -9.\n`);
-    expect(seconds).toBeLessThan(30);
-    await untilKnown(database, await lab.lane('1.6', 'b').sendOne());
-  });
+  first.child.kill('SIGKILL');
+  const killedAt = performance.now();
+  await second.untilSaid(/"network":"geth-testnet","msg":"taken over"/);
+  await second.untilSaid(/"network":"anvil-devnet","msg":"taken over"/);
+  const seconds = (performance.now() - killedAt) / 1000;
+  process.stdout.write(`Taken over ${seconds.toFixed(1)} s after a kill -9.\n`);
+  expect(seconds).toBeLessThan(30);
+  await untilKnown(database, await lab.lane('1.6', 'b').sendOne());
 });
 
 test('`serve --index` serves what it indexes, and stops cleanly', async () => {

@@ -1,12 +1,13 @@
 // @module-tag slow: starts chain nodes with the contracts of every version
 /** Diagnoses on real contracts: they say before what then happens, and asking for them has bounds. */
-import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { expectError, metricOf } from '../api/running-server.ts';
 import { lanescan } from '../cli/program.ts';
 import { freshFolder } from '../fresh-folder.ts';
 import { writeConfiguration } from '../lab/config.ts';
 import { PERMISSIONLESS_AFTER_SECONDS, type SentMessage, versions } from '../lab/lab.ts';
 import { createLabExecution } from './lab-execution.ts';
+import { eventually } from './proxied-lab.ts';
 import { encode } from './reverting-contracts.ts';
 
 const service = createLabExecution();
@@ -186,7 +187,7 @@ describe('the bounds of a diagnosis', () => {
       if (body.gasNote?.includes('Too many')) rejected++;
       return body;
     });
-    await vi.waitFor(() => expect(rejected).toBe(4), { timeout: 120_000 });
+    await eventually(() => expect(rejected).toBe(4));
     expectError(await ask('diagnosis', stuck, busy), 503, 'DIAGNOSIS_FAILED');
     release();
     const tried = (await Promise.all(asked)).filter(({ trial }) => trial !== null);

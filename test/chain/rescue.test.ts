@@ -1,7 +1,7 @@
 // @module-tag slow: starts chain nodes with the contracts of every version
 /** The transaction that rescues a message: it executes the message on real off-ramps, with gas that suffices. */
 import { type Hex, numberToHex, pad, toFunctionSelector } from 'viem';
-import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { ManualExecution } from '../../src/api/execution/execution-schema.ts';
 import { expectError, type RunningServer } from '../api/running-server.ts';
 import { rpcError } from '../json-rpc-server.ts';
@@ -9,6 +9,7 @@ import { PERMISSIONLESS_AFTER_SECONDS, type SentMessage, versions } from '../lab
 import { CCIPAPIClient } from '../lab/sdk.ts';
 import { silent } from '../lab/sdk-chain.ts';
 import { createLabExecution } from './lab-execution.ts';
+import { eventually } from './proxied-lab.ts';
 
 const service = createLabExecution();
 const { ask, diagnoseAnew, diagnosisOf, holdCalls, index, interfere, send, serve, statusOf, takeDown } =
@@ -279,7 +280,7 @@ describe('without an estimate that can be used, the transaction has gas that suf
     const others = Array.from({ length: 8 }, (_, place) =>
       transactionFrom(busy, '1.5', `?gasLimit=${500_000 + place}`),
     );
-    await vi.waitFor(() => expect(calls.held()).toBeGreaterThanOrEqual(8), { timeout: 120_000 });
+    await eventually(() => expect(calls.held()).toBeGreaterThanOrEqual(8));
     await expectGasThatSuffices(busy, /Too many.* computed/);
     calls.release();
     await Promise.all(others);

@@ -1,6 +1,6 @@
 // @module-tag slow: stops and starts databases; api/server/availability.test.ts is the quick pass
 /**
- * The database restarts, is full, or is another one: requests are answered with 503 in good time, none hangs,
+ * The database restarts, or is full: requests are answered with 503 in good time, none hangs,
  * and the service comes back by itself.
  */
 import { once } from 'node:events';
@@ -11,16 +11,10 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { listenForChanges } from '../../src/store/query/change-listener.ts';
 import { openStore } from '../../src/store/store.ts';
 import { numbersUpTo, readStream, until } from '../api/live/live-server.ts';
-import {
-  type Answer,
-  expectError,
-  type RunningServer,
-  type SearchBody,
-  serveStore,
-} from '../api/running-server.ts';
+import { type Answer, expectError, type RunningServer, serveStore } from '../api/running-server.ts';
 import { createTestDatabase } from '../database.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
-import { openAddress, type SystemServer, startSystemServer, systemPostgres } from './system-postgres.ts';
+import { type SystemServer, startSystemServer, systemPostgres } from './system-postgres.ts';
 
 const isFull = process.env.LANESCAN_TEST_SCALE === 'full';
 /** Beyond this a request hangs: no time-out of the service is longer. */
@@ -108,30 +102,6 @@ describe.skipIf(systemPostgres === undefined)('a server (needs PostgreSQL of the
       expect(reader.positions).toEqual(numbersUpTo(2, 2));
     },
   );
-
-  test('that fails over to its replica: the address leads to another one, and that is all', async () => {
-    const primary = await startPrimary();
-    const address = await openAddress(primary);
-    onTestFinished(() => address.close());
-    const server = await startOn(address.url);
-    const replica = await primary.replicate();
-    onTestFinished(() => replica.remove());
-    await until(async () => (await replica.query('select position from store'))[0]?.position === '1');
-    const watching = watch(server);
-    await primary.end('SIGKILL');
-    await until(() => (watching.statuses.get(503) ?? 0) > 0);
-    // For a moment the address leads to a server that takes no writes yet.
-    address.pointAt(replica);
-    await untilBack(server);
-    await expect(server.store.apply([makeSnapshot(makeMessage({ number: 2 }))])).rejects.toThrow(/read-only/);
-    await replica.query('select pg_promote(true)');
-    await until(async () => {
-      await server.store.apply([makeSnapshot(makeMessage({ number: 2 }))]).catch(() => undefined);
-      return (await server.ask('/v2/messages')).json<SearchBody>().data?.length === 2;
-    });
-    await watching.stop();
-    expect(watching.slowest).toBeLessThan(HANGS_MS);
-  });
 
   test('whose connections somebody else has taken', async () => {
     const primary = await startPrimary({ max_connections: 24, superuser_reserved_connections: 0 });

@@ -76,7 +76,7 @@ function chooseEndpoints(
   const character = derivation.randomness(`personalities ${network.chainId}`);
   const hasOddBlooms = character.chance(0.15);
   return Array.from({ length: count }, (_, index): EndpointPlan => {
-    const chosen = chooseTemper(randomness, { mayOmit: index === liar });
+    const chosen = chooseTemper(randomness, index === liar);
     const profile = chooseProfile(character, {
       mayLie: index === liar && !hasOddBlooms,
       mayHaveOddBlooms: hasOddBlooms,

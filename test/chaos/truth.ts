@@ -108,18 +108,11 @@ function timeOf({ header }: RecordedBlock): string {
   return new Date(Number(header.timestamp) * 1000).toISOString();
 }
 
-interface Root {
-  readonly root: Hex;
-  readonly min: bigint;
-  readonly max: bigint;
-  readonly isBlessed: boolean;
-}
-
 function rootsOf(
   version: Version,
   { onRamp, offRamp, commitStore }: Recording['ramps'][number]['ramps'],
   told: (contract: Contract, eventName: string) => readonly Told[],
-): readonly Root[] {
+) {
   if (version === '2.0') return [];
   if (commitStore) {
     return told(commitStore, 'ReportAccepted').map(({ event }) => {

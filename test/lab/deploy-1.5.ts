@@ -122,7 +122,7 @@ async function deploy(version: OldVersion, foundations: Foundations): Promise<De
 
     async bless(ramps, commit) {
       const commitStore = commitStoreOf(ramps);
-      const { rmn, foundation } = commitStore.network.key === 'a' ? a : b;
+      const { rmn, foundation } = sites[commitStore.networkKey];
       const root = { commitStore: commitStore.address, root: commit.merkleRoot };
       const receipt = await rmn.send('voteToBless', [[root]], { from: foundation.blessVoter });
       if (rmn.events(receipt, 'TaggedRootBlessed').length === 0)

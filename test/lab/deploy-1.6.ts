@@ -108,7 +108,11 @@ export async function deploy16(foundations: Foundations): Promise<Deployment> {
       encodeExtraArgs({ gasLimit, allowOutOfOrderExecution: outOfOrder }),
 
     readSent({ args }) {
-      const { message } = args as unknown as { message: RampMessage };
+      const message = args.message as {
+        readonly header: Pick<SentMessage, 'messageId' | 'sequenceNumber' | 'nonce'>;
+        readonly sender: Hex;
+        readonly receiver: Hex;
+      };
       const { messageId, sequenceNumber, nonce } = message.header;
       return {
         messageId,
@@ -220,14 +224,6 @@ async function connectOffRamp(ramps: Ramps, source: Site, dest: Site, isSigned: 
     onRamp: pad(ramps.onRamp.address),
   };
   await ramps.offRamp.send('applySourceChainConfigUpdates', [[update]], { from: dest.owner });
-}
-
-/** The message of the event, as far as it is read. */
-interface RampMessage {
-  readonly header: { readonly messageId: Hex; readonly sequenceNumber: bigint; readonly nonce: bigint };
-  readonly sender: Hex;
-  readonly data: Hex;
-  readonly receiver: Hex;
 }
 
 /** The same fields as the official client names them. */

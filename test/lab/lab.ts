@@ -112,7 +112,7 @@ async function startNetworks(): Promise<readonly [Network, Network]> {
       const { chainId, selector } = chains[key];
       const node = await startNode({ chainId });
       const accounts = await createRpc(node.url)<Hex[]>('eth_accounts');
-      return createNetwork({ key, chainId, selector, accounts, node });
+      return createNetwork(node, { key, chainId, selector, accounts });
     }),
   );
   const [a, b] = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));

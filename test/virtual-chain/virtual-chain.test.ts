@@ -1,8 +1,7 @@
-/** The kit itself: a virtual chain is a consistent chain, and an indexer reads it whole. */
+/** The kit itself: a virtual chain is a consistent chain. */
 import { describe, expect, test } from 'vitest';
 import * as abi from '../../src/ingest/evm/contracts/abi.ts';
 import { expectedMessages, makeCcipWorld } from './ccip-chain.ts';
-import { serveWorld } from './served-world.ts';
 
 describe('a virtual chain', () => {
   test('links every block to the one below, across a reorganization', () => {
@@ -49,11 +48,4 @@ describe('a virtual chain', () => {
     }
     expect(a.call(view.to, view.data, 0)).toBeUndefined();
   });
-});
-
-test('an indexer reads everything that virtual chains have', { tags: 'slow' }, async () => {
-  const world = makeCcipWorld({ blocks: 3_000, messages: 29, ramps: 2, foreign: [{ everyBlocks: 100 }] });
-  const { index, differences } = await serveWorld(world);
-  expect((await index()).isUpToDate).toBe(true);
-  expect(await differences()).toEqual([]);
 });

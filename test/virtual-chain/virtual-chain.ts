@@ -125,17 +125,6 @@ export interface VirtualChain {
   call(to: Hex, data: Hex, block: number): Hex | undefined;
 }
 
-export interface VirtualChainOptions {
-  readonly network: Network;
-  readonly head: number;
-  readonly series: readonly EventSeries[];
-  readonly contracts: readonly VirtualContract[];
-  /** Seconds between blocks. */
-  readonly blockSeconds?: number;
-  /** Milliseconds since 1970, of the head. */
-  readonly headAtMs?: number;
-}
-
 const USUAL_BLOCK_SECONDS = 2;
 const HEAD_AGE_SECONDS = 60;
 const SENDER: Hex = `0x${'5e'.repeat(20)}`;
@@ -158,10 +147,20 @@ interface Placed {
 const FIRST_TOLD_BRANCH = 1_000;
 let toldBranches = 0;
 
-export function createVirtualChain(options: VirtualChainOptions): VirtualChain {
-  const { blockSeconds = USUAL_BLOCK_SECONDS } = options;
-  const headAt = Math.floor((options.headAtMs ?? Date.now() - HEAD_AGE_SECONDS * 1000) / 1000);
-  const genesisAt = headAt - options.head * blockSeconds;
+/**
+ * @param blockSeconds seconds between blocks
+ * @param headAtMs milliseconds since 1970, of the head
+ */
+export function createVirtualChain({
+  blockSeconds = USUAL_BLOCK_SECONDS,
+  headAtMs = Date.now() - HEAD_AGE_SECONDS * 1000,
+  ...options
+}: Pick<VirtualChain, 'network' | 'head' | 'series'> & {
+  readonly contracts: readonly VirtualContract[];
+  readonly blockSeconds?: number;
+  readonly headAtMs?: number;
+}): VirtualChain {
+  const genesisAt = Math.floor(headAtMs / 1000) - options.head * blockSeconds;
   return tell({
     network: options.network,
     contracts: new Map(options.contracts.map((contract) => [contract.address, contract])),
