@@ -1,6 +1,6 @@
 // @module-tag slow: stops and starts databases; api/server/availability.test.ts is the quick pass
 /**
- * The database restarts, or is full: requests are answered with 503 in good time, none hangs,
+ * The database restarts, is full, is slow, or is another one: requests are answered with 503 in good time, none hangs,
  * and the service comes back by itself.
  */
 import { once } from 'node:events';
@@ -11,10 +11,16 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { listenForChanges } from '../../src/store/query/change-listener.ts';
 import { openStore } from '../../src/store/store.ts';
 import { numbersUpTo, readStream, until } from '../api/live/live-server.ts';
-import { type Answer, expectError, type RunningServer, serveStore } from '../api/running-server.ts';
+import {
+  type Answer,
+  expectError,
+  type RunningServer,
+  type SearchBody,
+  serveStore,
+} from '../api/running-server.ts';
 import { createTestDatabase } from '../database.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
-import { type SystemServer, startSystemServer, systemPostgres } from './system-postgres.ts';
+import { openAddress, type SystemServer, startSystemServer, systemPostgres } from './system-postgres.ts';
 
 const isFull = process.env.LANESCAN_TEST_SCALE === 'full';
 /** Beyond this a request hangs: no time-out of the service is longer. */
@@ -103,6 +109,30 @@ describe.skipIf(systemPostgres === undefined)('a server (needs PostgreSQL of the
     },
   );
 
+  test('that fails over to its replica: the address leads to another one, and that is all', async () => {
+    const primary = await startPrimary();
+    const address = await openAddress(primary);
+    onTestFinished(() => address.close());
+    const server = await startOn(address.url);
+    const replica = await primary.replicate();
+    onTestFinished(() => replica.remove());
+    await until(async () => (await replica.query('select position from store'))[0]?.position === '1');
+    const watching = watch(server);
+    await primary.end('SIGKILL');
+    await until(() => watching.count(503) > 0);
+    // For a moment the address leads to a server that takes no writes yet.
+    address.pointAt(replica);
+    await untilBack(server);
+    await expect(server.store.apply([makeSnapshot(makeMessage({ number: 2 }))])).rejects.toThrow(/read-only/);
+    await replica.query('select pg_promote(true)');
+    await until(async () => {
+      await server.store.apply([makeSnapshot(makeMessage({ number: 2 }))]).catch(() => undefined);
+      return (await server.ask('/v2/messages')).json<SearchBody>().data?.length === 2;
+    });
+    await watching.stop();
+    expect(watching.slowest).toBeLessThan(HANGS_MS);
+  });
+
   test('whose connections somebody else has taken', async () => {
     const primary = await startPrimary({ max_connections: 24, superuser_reserved_connections: 0 });
     const server = await startOn(primary.url);
@@ -184,4 +214,36 @@ test('who stops listening for changes while the database does not answer is not 
   const listener = listenForChanges({ host: '127.0.0.1', port, user: 'nobody' }, () => undefined);
   await once(silent, 'connection');
   await listener.close();
+});
+
+test('a disk so slow, or a lock held so long, that nothing is read: 503 in time, and calm again', async () => {
+  const database = await createTestDatabase();
+  onTestFinished(() => database.drop());
+  const server = await startOn(database.url);
+  const locker = new pg.Client(database.url);
+  await locker.connect();
+  onTestFinished(() => locker.end());
+  await locker.query('begin; lock table message in access exclusive mode');
+  const startedAt = performance.now();
+  const refused: (Answer & { readonly ms: number })[] = [];
+  const crowd = Array.from({ length: 40 }, async () => {
+    const answer = await server.ask(freshSearch());
+    if (answer.status !== 200) refused.push({ ...answer, ms: performance.now() - startedAt });
+    return answer.status;
+  });
+  expect((await server.ask('/healthz')).status).toBe(200);
+  // Ten have a connection. The thirty behind them have waited long enough after two seconds.
+  await until(() => refused.length >= 30, HANGS_MS);
+  // The long form lets the ten wait until PostgreSQL gives up, after fifteen.
+  if (isFull) await until(() => refused.length === 40, HANGS_MS);
+  await locker.query('rollback');
+  const statuses = await Promise.all(crowd);
+  expect(statuses.filter((status) => status === 200)).toHaveLength(isFull ? 0 : 40 - refused.length);
+  for (const answer of refused) {
+    expectError(answer, 503, 'SERVICE_UNAVAILABLE');
+    expect(answer.headers['retry-after']).toMatch(/^[1-9]\d*$/);
+  }
+  expect(refused.at(-1)?.ms).toBeLessThan(HANGS_MS);
+  await untilBack(server);
+  for (let i = 0; i < 20; i++) expect((await server.ask(freshSearch())).status).toBe(200);
 });
