@@ -63,7 +63,6 @@ const distantEndpoint: EndpointProfile = {
       error: { code: -32602, message: 'range {count} exceeds limit of {max}' },
     },
   },
-  alone: 'complete',
 };
 
 const asked = process.argv.slice(2);

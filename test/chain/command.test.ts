@@ -3,8 +3,8 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { openStore } from '../../src/store/store.ts';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { openStore, type Store } from '../../src/store/store.ts';
 import {
   buildProgram,
   freshFolder,
@@ -16,11 +16,11 @@ import {
   start,
 } from '../cli/program.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
-import { rpcError } from '../json-rpc-server.ts';
 import { type ConfigurationOptions, writeConfiguration } from '../lab/config.ts';
 import { type Lab, type SentMessage, startLab } from '../lab/lab.ts';
 import { allRecords, FINALITY } from './indexing.ts';
-import { honest, isHistoryCall, type NodeProxy, rangeOf, startNodeProxy } from './node-proxy.ts';
+import { isHistoryCall, isInRange, type NodeProxy, rejecting, startNodeProxy } from './node-proxy.ts';
+import { eventually } from './proxied-lab.ts';
 
 let lab: Lab;
 /** In front of the first network. */
@@ -34,29 +34,24 @@ const running: Running[] = [];
 beforeAll(async () => {
   await buildProgram();
   lab = await startLab({ versions: ['1.6', '2.0'] });
-  proxy = await startNodeProxy(lab.a.url);
   messages = await makeTraffic();
   const database = await emptyDatabase();
   const { code, stderr } = await index(database, ['--once']);
   expect(code, stderr).toBe(0);
   undisturbed = await recordsIn(database);
 }, 240_000);
+beforeEach(async () => {
+  proxy = await startNodeProxy(lab.a.url);
+});
 afterEach(async () => {
   for (const { child, outcome } of running.splice(0)) {
     child.kill('SIGKILL');
     await outcome;
   }
   for (const database of databases.splice(0)) await database.drop();
-  proxy.interfere = honest;
-  proxy.letsIn = () => true;
-  proxy.isDown = false;
-  proxy.calls.length = 0;
-  proxy.requests.length = 0;
+  await proxy.close();
 });
-afterAll(async () => {
-  await proxy?.close();
-  await lab?.stop();
-});
+afterAll(() => lab?.stop());
 
 async function makeTraffic(): Promise<readonly SentMessage[]> {
   const sent: SentMessage[] = [];
@@ -78,14 +73,14 @@ async function emptyDatabase(): Promise<TestDatabase> {
   return database;
 }
 
-async function recordsIn({ url }: TestDatabase): Promise<ReadonlyMap<string, string>> {
+async function reading<T>({ url }: TestDatabase, read: (store: Store) => Promise<T>): Promise<T> {
   const store = await openStore({ place: { url } });
-  try {
-    return await allRecords(store);
-  } finally {
-    await store.close();
-  }
+  return read(store).finally(() => store.close());
 }
+
+const recordsIn = (database: TestDatabase) => reading(database, allRecords);
+const untilKnown = (database: TestDatabase, { messageId }: SentMessage) =>
+  eventually(async () => expect((await recordsIn(database)).has(messageId)).toBe(true));
 
 function configuration(options: ConfigurationOptions = {}): string {
   return writeConfiguration(lab, freshFolder(), options);
@@ -107,21 +102,6 @@ function startIndexing(database: TestDatabase, args: readonly string[] = [], opt
   running.push(started);
   return started;
 }
-
-/** Lets so many pieces of history through; the rest waits for ever. */
-function holdHistory(pieces: number): { readonly untilHeld: () => Promise<void> } {
-  let isHeld = false;
-  proxy.interfere = async (call, truth) => {
-    if (!isHistoryCall(call) || proxy.calls.filter(isHistoryCall).length <= pieces) return truth;
-    isHeld = true;
-    return new Promise(() => undefined);
-  };
-  return { untilHeld: () => vi.waitFor(() => expect(isHeld).toBe(true), { timeout: 120_000 }) };
-}
-
-const letGo = () => {
-  proxy.interfere = honest;
-};
 
 describe('--once', () => {
   test('fills an embedded store, says so, and finds nothing new the next time', async () => {
@@ -171,9 +151,15 @@ describe('--once', () => {
 
   test('stops at SIGINT with status 130, and says how far it came', async () => {
     const database = await emptyDatabase();
-    const { untilHeld } = holdHistory(3);
+    let isHeld = false;
+    proxy.interfere = (call, truth) => {
+      if (!isHistoryCall(call) || proxy.calls.filter(isHistoryCall).length <= 3) return truth;
+      isHeld = true;
+      // The rest of history waits for ever.
+      return new Promise(() => undefined);
+    };
     const indexing = startIndexing(database, ['--once'], throughProxy());
-    await untilHeld();
+    await eventually(() => expect(isHeld).toBe(true));
     indexing.child.kill('SIGINT');
     const { code, stdout, stderr } = await indexing.outcome;
     expect(code).toBe(130);
@@ -185,30 +171,23 @@ describe('--once', () => {
   test('ends with status 3 where blocks could not be read, and says so', async () => {
     const database = await emptyDatabase();
     const [{ blockNumber = 0 } = {}] = messages.filter(({ from }) => from === 'a');
-    proxy.interfere = (call, truth) => {
-      const range = rangeOf(call);
-      const isInRange = range && range.from <= blockNumber && blockNumber <= range.to;
-      if (isInRange || call.method === 'eth_getBlockReceipts')
-        throw rpcError(-32000, 'leveldb: corruption on data-block');
-      return truth;
-    };
+    proxy.interfere = rejecting(
+      (call) => isInRange(call, blockNumber) || call.method === 'eth_getBlockReceipts',
+      -32000,
+      'leveldb: corruption on data-block',
+    );
     const { code, stdout, stderr } = await index(database, ['--once'], throughProxy());
     expect(code, stderr).toBe(3);
     expect(stdout).toMatch(/^2 networks: .*, \d+ ranges? of blocks could not be read yet\n$/);
     expect(stderr).toMatch(
       /"level":40,.*"network":"geth-testnet","msg":"Blocks \d+ to \d+ cannot be read yet: .*leveldb: corruption/,
     );
-    letGo();
   });
 
   test('takes up only the networks that it is told to', async () => {
     const database = await emptyDatabase();
-    const { code, stdout, stderr } = await index(database, [
-      '--once',
-      '--network',
-      lab.b.name,
-      String(lab.b.chainId),
-    ]);
+    const twice = ['--network', lab.b.name, String(lab.b.chainId)];
+    const { code, stdout, stderr } = await index(database, ['--once', ...twice]);
     const sent = messages.filter(({ from }) => from === 'b').length;
     expect({ code, stdout }).toEqual({
       code: 0,
@@ -221,29 +200,15 @@ describe('--once', () => {
 test('without --once it follows the chains, and stops at SIGINT with status 0', async () => {
   const database = await emptyDatabase();
   const indexing = startIndexing(database);
-  const message = await lab.lane('1.6', 'a').sendOne();
-  const store = await openStore({ place: { url: database.url } });
-  try {
-    await vi.waitFor(async () => expect(await store.findMessage(message.messageId.slice(2))).toBeDefined(), {
-      timeout: 120_000,
-      interval: 50,
-    });
-  } finally {
-    await store.close();
-  }
+  await untilKnown(database, await lab.lane('1.6', 'a').sendOne());
   indexing.child.kill('SIGINT');
   expect(await indexing.outcome).toMatchObject({ code: 0, stdout: expect.stringContaining('2 networks: ') });
 });
 
-describe('refused is', () => {
+describe('rejected is', () => {
   test('a network that is not configured, with those that are', async () => {
-    const { code, stdout, stderr } = await lanescan([
-      'index',
-      '--config',
-      configuration(),
-      '--network',
-      'atlantis',
-    ]);
+    const args = ['--config', configuration(), '--network', 'atlantis'];
+    const { code, stdout, stderr } = await lanescan(['index', ...args]);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toBe(
       'lanescan: atlantis is not among the configured networks. They are geth-testnet, anvil-devnet.\n',
@@ -272,49 +237,24 @@ describe('refused is', () => {
   });
 });
 
-describe('killed with -9', () => {
-  test('in the middle of history, it leaves behind what the next one makes whole', async () => {
-    const database = await emptyDatabase();
-    // One piece, the newest: the first messages were sent further back than that.
-    const { untilHeld } = holdHistory(1);
-    const first = startIndexing(database, [], throughProxy());
-    await untilHeld();
-    first.child.kill('SIGKILL');
-    await first.outcome;
-    const half = await recordsIn(database);
-    letGo();
-    const { code, stderr } = await index(database, ['--once'], throughProxy());
-    expect(code, stderr).toBe(0);
-    expect(half.size).toBeLessThan(undisturbed.size);
-    const records = await recordsIn(database);
-    for (const [id, record] of undisturbed) expect(records.get(id)).toBe(record);
-  });
+test('when an indexer is killed with -9, another one that was waiting takes over within seconds', async () => {
+  const database = await emptyDatabase();
+  const first = startIndexing(database);
+  await first.untilSaid(/./).catch(() => undefined);
+  await eventually(async () => expect((await recordsIn(database)).size).toBeGreaterThan(0));
+  const second = startIndexing(database);
+  await second.untilSaid(/"network":"geth-testnet","msg":"another indexer works on it; waiting"/);
+  await second.untilSaid(/"network":"anvil-devnet","msg":"another indexer works on it; waiting"/);
+  expect(second.said().stderr).not.toContain('taken over');
 
-  test('another one that was waiting takes over within seconds', async () => {
-    const database = await emptyDatabase();
-    const first = startIndexing(database);
-    await first.untilSaid(/./).catch(() => undefined);
-    await vi.waitFor(async () => expect((await recordsIn(database)).size).toBeGreaterThan(0), {
-      timeout: 120_000,
-    });
-    const second = startIndexing(database);
-    await second.untilSaid(/"network":"geth-testnet","msg":"another indexer works on it; waiting"/);
-    await second.untilSaid(/"network":"anvil-devnet","msg":"another indexer works on it; waiting"/);
-    expect(second.said().stderr).not.toContain('taken over');
-
-    first.child.kill('SIGKILL');
-    const killedAt = performance.now();
-    await second.untilSaid(/"network":"geth-testnet","msg":"taken over"/);
-    await second.untilSaid(/"network":"anvil-devnet","msg":"taken over"/);
-    const seconds = (performance.now() - killedAt) / 1000;
-    process.stdout.write(`Taken over ${seconds.toFixed(1)} s after a kill -9.\n`);
-    expect(seconds).toBeLessThan(30);
-    const message = await lab.lane('1.6', 'b').sendOne();
-    await vi.waitFor(async () => expect((await recordsIn(database)).has(message.messageId)).toBe(true), {
-      timeout: 120_000,
-      interval: 200,
-    });
-  });
+  first.child.kill('SIGKILL');
+  const killedAt = performance.now();
+  await second.untilSaid(/"network":"geth-testnet","msg":"taken over"/);
+  await second.untilSaid(/"network":"anvil-devnet","msg":"taken over"/);
+  const seconds = (performance.now() - killedAt) / 1000;
+  process.stdout.write(`Taken over ${seconds.toFixed(1)} s after a kill -9.\n`);
+  expect(seconds).toBeLessThan(30);
+  await untilKnown(database, await lab.lane('1.6', 'b').sendOne());
 });
 
 test('`serve --index` serves what it indexes, and stops cleanly', async () => {
@@ -325,13 +265,10 @@ test('`serve --index` serves what it indexes, and stops cleanly', async () => {
   running.push(server);
   const [, url = ''] = await server.untilSaid(/listens on (http:\/\/127\.0\.0\.1:\d+)/);
   const message = await lab.lane('1.6', 'a').sendOne();
-  await vi.waitFor(
-    async () => {
-      const answer = await fetch(`${url}/v2/messages/${message.messageId}`);
-      expect(await answer.json()).toMatchObject({ messageId: message.messageId, status: 'SENT' });
-    },
-    { timeout: 120_000, interval: 100 },
-  );
+  await eventually(async () => {
+    const answer = await fetch(`${url}/v2/messages/${message.messageId}`);
+    expect(await answer.json()).toMatchObject({ messageId: message.messageId, status: 'SENT' });
+  });
   server.child.kill('SIGTERM');
   const { code, stderr } = await server.outcome;
   expect(code).toBe(0);
@@ -376,19 +313,12 @@ describe('secrets of an endpoint', () => {
       const database = await emptyDatabase();
       const indexing = startIndexing(database, [], throughProxy(secretUrl()));
       await indexing.untilSaid(new RegExp(`"network":"${lab.a.name}","msg":"${proxy.url.host}: .*set back`));
-      const store = await openStore({ place: { url: database.url } });
-      try {
-        await vi.waitFor(
-          async () => {
-            const problems = (await store.networkProgress()).map(({ problem }) => problem);
-            expect(problems.join('\n')).toContain(proxy.url.host);
-            expect(problems.join('\n')).not.toContain(secret);
-          },
-          { timeout: 120_000, interval: 100 },
-        );
-      } finally {
-        await store.close();
-      }
+      await eventually(async () => {
+        const progress = await reading(database, (store) => store.networkProgress());
+        const problems = progress.map(({ problem }) => problem).join('\n');
+        expect(problems).toContain(proxy.url.host);
+        expect(problems).not.toContain(secret);
+      });
       indexing.child.kill('SIGINT');
       const { code, stdout, stderr } = await indexing.outcome;
       expect(code).toBe(0);

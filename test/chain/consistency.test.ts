@@ -1,71 +1,30 @@
+// @module-tag slow: indexes two chains for each test, and starts the program
 /** Silence is not absence: what the contracts count is compared with what was read, and a difference is loud. */
-import { writeFileSync } from 'node:fs';
-import path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { stringify } from 'yaml';
 import { metricOf, serveStore } from '../api/running-server.ts';
-import { freshFolder, lanescan } from '../cli/program.ts';
-import { openTestStore } from '../database.ts';
-import { type CcipWorld, makeCcipWorld } from '../virtual-chain/ccip-chain.ts';
-import { type Provider, startProvider } from '../virtual-chain/endpoint.ts';
-import type { EndpointProfile } from '../virtual-chain/endpoint-profile.ts';
+import { lanescan } from '../cli/program.ts';
+import { makeCcipWorld } from '../virtual-chain/ccip-chain.ts';
 import { archiveNode } from '../virtual-chain/endpoint-profile.ts';
-import { differencesFrom, indexWorld, sourceOf } from '../virtual-chain/indexed-world.ts';
+import { profileOf } from '../virtual-chain/endpoint-profiles.ts';
+import { writeWorldConfiguration } from '../virtual-chain/indexed-world.ts';
+import { type ServedWorld, serveWorld } from '../virtual-chain/served-world.ts';
 import { allRecords } from './indexing.ts';
 
-type TestStore = Awaited<ReturnType<typeof openTestStore>>;
-
 /** Old logs are gone, and nothing says so. */
-const pruned: EndpointProfile = {
-  ...archiveNode,
-  name: 'pruned-in-silence',
-  logs: { kept: { blocks: 400, answer: 'empty' } },
-  alone: 'incomplete',
-};
+const pruned = profileOf('pruned-in-silence');
 
-async function provide(world: CcipWorld, ofA: readonly EndpointProfile[], ofB = [archiveNode]) {
-  const start = (chain: CcipWorld['a'], profiles: readonly EndpointProfile[]) =>
-    Promise.all(profiles.map((profile) => startProvider(chain, { profile })));
-  const providers = { a: await start(world.a, ofA), b: await start(world.b, ofB) };
-  onTestFinished(async () => {
-    for (const provider of [...providers.a, ...providers.b]) await provider.close();
-  });
-  return providers;
-}
+const findingsOf = async ({ findings }: ServedWorld, chain?: ServedWorld['world']['a']) =>
+  (await findings(chain)).map(({ kind, detail }) => `${kind}: ${detail}`);
 
-async function testStore(): Promise<TestStore> {
-  const store = await openTestStore();
-  onTestFinished(() => store.close());
-  return store;
-}
-
-const findingsOf = async (store: TestStore, { network }: CcipWorld['a']) =>
-  (await store.index.checks.findings(network.selector)).map(({ kind, detail }) => `${kind}: ${detail}`);
-
-function configurationOf(
-  world: CcipWorld,
-  providers: Readonly<Record<'a' | 'b', readonly Provider[]>>,
-): string {
-  const file = path.join(freshFolder(), 'lanescan.yaml');
-  const networks = (['a', 'b'] as const).map((key) => ({
-    network: world[key].network.name,
-    rpc: providers[key].map(({ url }) => url.href),
-    routers: [world[key].router],
-    requestsPerSecond: 5_000,
-    pollSeconds: 0.1,
-  }));
-  writeFileSync(file, stringify({ networks }));
-  return file;
-}
+const audit = ({ world, store }: ServedWorld) =>
+  lanescan(['audit', '--source', world.a.network.name], { env: { DATABASE_URL: store.url } });
 
 describe('an endpoint that has pruned old logs in silence', () => {
-  test('alone is loudly incomplete: index, audit, doctor, the API and the metrics say so', {
-    tags: 'slow',
-  }, async () => {
-    const world = makeCcipWorld({ blocks: 3_000, messages: 200 });
-    const providers = await provide(world, [pruned]);
-    const store = await testStore();
-    const config = configurationOf(world, providers);
+  test('alone is loudly incomplete: index, audit, doctor, the API and the metrics say so', async () => {
+    const served = await serveWorld(makeCcipWorld({ blocks: 3_000, messages: 200 }), [pruned]);
+    const { store } = served;
+    const chains = [[served.world.a, served.a] as const, [served.world.b, served.b] as const];
+    const config = writeWorldConfiguration(chains, { pollSeconds: 0.1 });
     const run = (...args: string[]) =>
       lanescan([...args, '--config', config], { env: { DATABASE_URL: store.url } });
 
@@ -105,68 +64,54 @@ describe('an endpoint that has pruned old logs in silence', () => {
     ).toBe('1');
 
     // Nothing is read again until the next try is due: the one endpoint there is has been asked.
-    const [provider] = providers.a;
+    const [provider] = served.a;
     provider?.resetCounts();
     expect((await run('index', '--once')).code).toBe(3);
     expect(provider?.callsByMethod.get('eth_getLogs') ?? 0).toBeLessThan(10);
   });
 
-  test('beside a good one comes to everything, whichever is asked first', { tags: 'slow' }, async () => {
+  test('beside a good one comes to everything, whichever is asked first', async () => {
     for (const profiles of [
       [pruned, archiveNode],
       [archiveNode, pruned],
     ]) {
-      const world = makeCcipWorld({ blocks: 2_000, messages: 60, ramps: 2 });
-      const { a, b } = await provide(world, profiles);
-      const store = await testStore();
-      await indexWorld(store, { sources: [sourceOf(world.a, a), sourceOf(world.b, b)] });
-      expect(await differencesFrom(world, store)).toEqual([]);
+      const served = await serveWorld(makeCcipWorld({ blocks: 2_000, messages: 60, ramps: 2 }), profiles);
+      await served.index();
+      expect(await served.differences()).toEqual([]);
       // Nobody can confirm what only the archive node has.
-      expect(await findingsOf(store, world.a)).toEqual([
+      expect(await findingsOf(served)).toEqual([
         expect.stringMatching(/^events-unconfirmed: \S+ alone has shown the events of \d+ blocks/),
       ]);
     }
   });
 
-  test('with a configured start lacks nothing that is expected', { tags: 'slow' }, async () => {
-    const world = makeCcipWorld({ blocks: 1_000, messages: 60 });
-    const { a, b } = await provide(world, [archiveNode]);
-    const store = await testStore();
-    const start = { block: 500 };
-    await indexWorld(store, { sources: [sourceOf(world.a, a, { start }), sourceOf(world.b, b)] });
-    expect(await findingsOf(store, world.a)).toEqual([]);
-    const { code, stdout, stderr } = await lanescan(['audit', '--source', world.a.network.name], {
-      env: { DATABASE_URL: store.url },
-    });
+  test('with a configured start lacks nothing that is expected', async () => {
+    const served = await serveWorld(makeCcipWorld({ blocks: 1_000, messages: 60 }));
+    await served.index({ start: { block: 500 } });
+    expect(await findingsOf(served)).toEqual([]);
+    const { code, stdout, stderr } = await audit(served);
     expect(code, stderr).toBe(0);
     expect(stdout).toMatch(
       /\d+…60: none missing \(the on-ramp counts 60, unknown before \d+, where indexing starts/,
     );
   });
 
-  test('on the destination lacks commits and executions, and says so', { tags: 'slow' }, async () => {
-    const world = makeCcipWorld({ blocks: 1_000, messages: 60 });
-    const { a, b } = await provide(world, [archiveNode], [pruned]);
-    const store = await testStore();
-    await indexWorld(store, { sources: [sourceOf(world.a, a), sourceOf(world.b, b)] });
-    expect(await findingsOf(store, world.b)).toContainEqual(
+  test('on the destination lacks commits and executions, and says so', async () => {
+    const served = await serveWorld(makeCcipWorld({ blocks: 1_000, messages: 60 }), [archiveNode], [pruned]);
+    await served.index();
+    expect(await findingsOf(served, served.world.b)).toContainEqual(
       expect.stringMatching(/^commits-missing: 60 messages from geth-testnet are committed on 0x\w+/),
     );
-    const { stdout } = await lanescan(['audit', '--source', world.a.network.name], {
-      env: { DATABASE_URL: store.url },
-    });
+    const { stdout } = await audit(served);
     expect(stdout).toMatch(/1…60: none missing; commits \d+ missing: 1…/);
   });
 });
 
-test('an on-ramp that only its commits elsewhere name is a contradiction', { tags: 'slow' }, async () => {
-  const world = makeCcipWorld({ blocks: 2_000, messages: 60, ramps: 2 });
+test('an on-ramp that only its commits elsewhere name is a contradiction', async () => {
   // The first on-ramp is retired: the router's views do not name it any more.
-  const hidesRetired: EndpointProfile = { ...pruned, logs: { kept: { blocks: 400, answer: 'empty' } } };
-  const { a, b } = await provide(world, [hidesRetired]);
-  const store = await testStore();
-  await indexWorld(store, { sources: [sourceOf(world.a, a), sourceOf(world.b, b)] });
-  expect(await findingsOf(store, world.a)).toContainEqual(
+  const served = await serveWorld(makeCcipWorld({ blocks: 2_000, messages: 60, ramps: 2 }), [pruned]);
+  await served.index();
+  expect(await findingsOf(served)).toContainEqual(
     expect.stringMatching(/^onramp-unknown: ethereum-testnet-sepolia has committed messages up to 30/),
   );
 });

@@ -14,6 +14,8 @@ import { type RunningServer, serveStore } from '../api/running-server.ts';
 import { buildProgram, freshFolder, lanescan, type Running, start } from '../cli/program.ts';
 import { openTestStore } from '../database.ts';
 import { hurriedTiming } from './indexing.ts';
+import { eventually } from './proxied-lab.ts';
+import { toldOf } from './told-network.ts';
 
 // Longer than any wait in it, however busy the machine is.
 vi.setConfig({ testTimeout: 300_000 });
@@ -43,25 +45,10 @@ afterAll(async () => {
   await server.close();
 });
 
-interface Told {
-  readonly ready: { readonly status: number; readonly checks: Readonly<Record<string, string>> };
-  readonly indexing: Readonly<Record<string, unknown>>;
-  readonly figure: (name: string) => number;
-}
-
-async function told(): Promise<Told> {
+async function told() {
   const ready = await server.ask('/readyz');
-  const { data } = (await server.ask('/v2/networks?indexed=true')).json<{
-    data: readonly { name: string; indexing: Told['indexing'] }[];
-  }>();
-  expect(data.map(({ name }) => name)).toEqual([NETWORK]);
-  const { text } = await server.ask('/metrics');
-  return {
-    ready: { status: ready.status, checks: ready.json<{ checks: Record<string, string> }>().checks },
-    indexing: data[0]?.indexing ?? {},
-    figure: (name) =>
-      Number(new RegExp(`^lanescan_network_${name}\\{network="${NETWORK}"\\} (\\S+)$`, 'm').exec(text)?.[1]),
-  };
+  const { checks } = ready.json<{ checks: Record<string, string> }>();
+  return { ready: { status: ready.status, checks }, ...(await toldOf(server, NETWORK)) };
 }
 
 /** As if so many minutes had passed since the indexer wrote for the last time. */
@@ -77,49 +64,39 @@ async function age(minutes: number): Promise<void> {
 }
 
 test('while it lives, it is seen; killed, it is missed everywhere', async () => {
-  await vi.waitFor(
-    async () =>
-      expect(await store.networkProgress()).toMatchObject([{ isLeased: true, problemKind: 'unreachable' }]),
-    { timeout: 120_000, interval: 100 },
+  await eventually(async () =>
+    expect(await store.networkProgress()).toMatchObject([{ isLeased: true, problemKind: 'unreachable' }]),
   );
   // Blocks that it read in better times.
   const now = Date.now();
   const figures = { headBlock: 1_000, finalizedBlock: 900, indexedBlock: 1_000, headAt: now, indexedAt: now };
   await store.index.reportProgress(selector, figures, null);
-  await vi.waitFor(
-    async () => {
-      const { ready, indexing, figure } = await told();
-      expect(ready).toMatchObject({
-        status: 200,
-        checks: { database: 'ok', indexing: 'behind', mirror: 'not configured' },
-      });
-      expect(indexing).toMatchObject({ isIndexed: true, health: 'failing' });
-      expect(figure('indexed')).toBe(1);
-    },
-    { timeout: 120_000, interval: 100 },
-  );
+  const expectReady = (ready: unknown, indexing: string) =>
+    expect(ready).toMatchObject({
+      status: 200,
+      checks: { database: 'ok', indexing, mirror: 'not configured' },
+    });
+  await eventually(async () => {
+    const { ready, indexing, metrics } = await told();
+    expectReady(ready, 'behind');
+    expect(indexing).toMatchObject({ isIndexed: true, health: 'failing' });
+    expect(metrics.indexed).toBe(1);
+  });
 
   indexer.child.kill('SIGKILL');
   await indexer.outcome;
   await age(DEAD_MINUTES);
   // A scrape may be answered with what was read a few seconds ago.
-  await vi.waitFor(
-    async () => {
-      const { ready, indexing, figure } = await told();
-      expect(ready).toMatchObject({
-        status: 200,
-        checks: { database: 'ok', indexing: 'stopped', mirror: 'not configured' },
-      });
-      expect(indexing).toMatchObject({ isIndexed: false, health: 'stopped' });
-      expect(Date.now() - Date.parse(String(indexing.lastSeenAt))).toBeGreaterThan(
-        DEAD_MINUTES * 60_000 - 5_000,
-      );
-      expect(figure('indexed')).toBe(0);
-      for (const name of ['lag_seconds', 'seen_age_seconds', 'progress_age_seconds'])
-        expect(figure(name), name).toBeGreaterThanOrEqual(DEAD_MINUTES * 60);
-    },
-    { timeout: 120_000, interval: 500 },
-  );
+  await eventually(async () => {
+    const { ready, indexing, metrics } = await told();
+    expectReady(ready, 'stopped');
+    expect(indexing).toMatchObject({ isIndexed: false, health: 'stopped' });
+    const seenAt = Date.parse(String(indexing?.lastSeenAt));
+    expect(Date.now() - seenAt).toBeGreaterThan(DEAD_MINUTES * 60_000 - 5_000);
+    expect(metrics.indexed).toBe(0);
+    for (const name of ['lag_seconds', 'seen_age_seconds', 'progress_age_seconds'])
+      expect(metrics[name], name).toBeGreaterThanOrEqual(DEAD_MINUTES * 60);
+  });
 
   const env = { DATABASE_URL: store.url };
   const doctor = await lanescan(['doctor', '--port', '0', '--config', config], { env });
@@ -181,17 +158,9 @@ describe('the log', () => {
       timing: { ...hurriedTiming, escalateAfterMs: 200, endpoints: { firstPauseMs: 10, longestPauseMs: 20 } },
     });
     try {
-      await vi.waitFor(
-        () =>
-          expect(logLines).toContainEqual({
-            level: 'error',
-            network: NETWORK,
-            line: expect.stringMatching(
-              /^Nothing could be read for .*; still retrying\. Last problem: 127\.0\.0\.1:9/,
-            ),
-          }),
-        { timeout: 120_000, interval: 50 },
-      );
+      const words = /^Nothing could be read for .*; still retrying\. Last problem: 127\.0\.0\.1:9/;
+      const line = expect.stringMatching(words);
+      await eventually(() => expect(logLines).toContainEqual({ level: 'error', network: NETWORK, line }));
       expect(logLines[0]).toMatchObject({ level: 'warn', network: NETWORK });
       // Once, however long it lasts.
       expect(logLines.filter(({ level }) => level === 'error')).toHaveLength(1);

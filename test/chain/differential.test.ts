@@ -19,6 +19,7 @@ import {
   PERMISSIONLESS_AFTER_SECONDS,
   type SentMessage,
   startLab,
+  versions,
 } from '../lab/lab.ts';
 import { CCIPAPIClient, networkInfo, type SdkRequest } from '../lab/sdk.ts';
 import { silent } from '../lab/sdk-chain.ts';
@@ -41,12 +42,11 @@ afterAll(async () => {
   await lab?.stop();
 });
 
-interface Decoded extends History {
-  readonly facts: readonly Fact[];
-}
-
 /** All that a network says, and whatever else is asked of its node. */
-async function read<T>(key: 'a' | 'b', ask: (node: ChainNode, decoded: Decoded) => Promise<T>): Promise<T> {
+async function read<T>(
+  key: 'a' | 'b',
+  ask: (node: ChainNode, decoded: History & { readonly facts: readonly Fact[] }) => Promise<T>,
+): Promise<T> {
   const entry = chains[key];
   if (!entry) throw new Error('The lab is not there.');
   const { chain, decoder } = entry;
@@ -209,13 +209,11 @@ async function clientTransfers(sent: SentMessage, message: ClientMessage): Promi
       switch (sent.version) {
         case '1.2': {
           const selector = lab.network(lab.laneOf(sent).to).selector;
+          const args = [selector, transfer.token];
           return {
             sourceTokenAddress: transfer.token,
             destTokenAddress: zeroAddress,
-            sourcePoolAddress: await sent.ramps.onRamp.read<Hex>('getPoolBySourceToken', [
-              selector,
-              transfer.token,
-            ]),
+            sourcePoolAddress: await sent.ramps.onRamp.read<Hex>('getPoolBySourceToken', args),
             amount,
             extraData: message.sourceTokenData[index] ?? null,
             destGasAmount: null,
@@ -226,13 +224,11 @@ async function clientTransfers(sent: SentMessage, message: ClientMessage): Promi
             parseAbiParameters('(bytes pool, bytes token, bytes extraData, uint64 gas)'),
             message.sourceTokenData[index] ?? '0x',
           );
-          const [[pool], [token]] = [told.pool, told.token].map((bytes) =>
-            decodeAbiParameters(parseAbiParameters('address'), bytes),
-          ) as [[Hex], [Hex]];
+          const addressIn = (bytes: Hex) => decodeAbiParameters(parseAbiParameters('address'), bytes)[0];
           return {
             sourceTokenAddress: transfer.token,
-            destTokenAddress: token,
-            sourcePoolAddress: pool,
+            destTokenAddress: addressIn(told.token),
+            sourcePoolAddress: addressIn(told.pool),
             amount,
             extraData: told.extraData,
             destGasAmount: String(told.gas),
@@ -331,9 +327,7 @@ async function serveInputs(body: object): Promise<string> {
   return origin;
 }
 
-const everyLane = (['1.2', '1.5', '1.6', '2.0'] as const).flatMap((version) =>
-  (['a', 'b'] as const).map((from) => ({ version, from })),
-);
+const everyLane = versions.flatMap((version) => (['a', 'b'] as const).map((from) => ({ version, from })));
 
 /** Only where the version knows the matter; nothing is skipped. */
 const testIf = (isKnown: boolean) => (name: string, run: () => Promise<void>) => {

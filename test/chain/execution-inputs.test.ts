@@ -1,9 +1,9 @@
 /** `/v2/messages/{id}/execution-inputs`: what it serves, when it cannot, and that the official client can use it. */
 import { concat, numberToHex, pad, size, toHex } from 'viem';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { ExecutionMaterial, Fact, RangeFact, Sent } from '../../src/domain/facts.ts';
 import type { Message } from '../../src/domain/message.ts';
-import { expectError, type RunningServer, startServer } from '../api/running-server.ts';
+import { expectError, serverForAll } from '../api/running-server.ts';
 import {
   evmAddress,
   fuji,
@@ -23,11 +23,7 @@ import {
 import { CCIPAPIClient, CCIPError, type SdkExecutionInput } from '../lab/sdk.ts';
 import { calculateManualExecProof, type SdkMessage, silent } from '../lab/sdk-chain.ts';
 
-let server: RunningServer;
-beforeAll(async () => {
-  server = await startServer();
-});
-afterAll(() => server.close());
+const server = serverForAll();
 
 /** Each test has a lane of its own: on-ramps are what tells them apart. */
 let laneNumber = 0;
@@ -77,10 +73,9 @@ const sentWith = (message: Message, execution: ExecutionMaterial): Sent => ({
   execution,
 });
 
-const versions = {
-  '1.5.0': material15,
-  '1.6.0': material16,
-} as const;
+const sent16 = (message: Message) => sentWith(message, { message: material16(message) });
+
+const versions = { '1.5.0': material15, '1.6.0': material16 } as const;
 
 /** A root over these messages as a chain would have it, committed by an off-ramp. */
 function committed(messages: readonly Message[], blockNumber = 4000): RangeFact {
@@ -251,8 +246,7 @@ describe('version 2.0', () => {
 });
 
 describe('when it cannot be served', () => {
-  const sent = (message: Message) => sentWith(message, { message: material16(message) });
-  const refusal = async (message: Message) => {
+  const rejection = async (message: Message) => {
     const error: unknown = await fromSdk(message).catch((reason: unknown) => reason);
     expect(CCIPError.isCCIPError(error) && error).toMatchObject({
       name: 'CCIPMessageIdNotFoundError',
@@ -269,29 +263,27 @@ describe('when it cannot be served', () => {
   test('one that only an import told of says so, whatever its status', async () => {
     const message = messageOf(1, { status: 'FAILED' });
     await server.store.apply([makeSnapshot(message), committed([message])]);
-    expect(await refusal(message)).toMatch(/known from an import only.* Index its source network/);
+    expect(await rejection(message)).toMatch(/known from an import only.* Index its source network/);
     const svm = messageOf(2);
     await server.store.apply([makeSent(svm), committed([svm])]);
-    expect(await refusal(svm)).toMatch(/known from an import only/);
+    expect(await rejection(svm)).toMatch(/known from an import only/);
   });
 
   test('one that is not committed says so', async () => {
     const message = messageOf(1);
-    await server.store.apply([sent(message)]);
-    const isConflict = async () => {
+    await server.store.apply([sent16(message)]);
+    for (const later of [[], [makeRange('Blessed', message, 1, 1)]]) {
+      await server.store.apply(later);
       const { message: words } = expectError(await ask(message), 409, 'EXECUTION_INPUTS_NOT_READY');
       expect(words).toMatch(/is not committed on its destination yet/);
-    };
-    await isConflict();
-    await server.store.apply([makeRange('Blessed', message, 1, 1)]);
-    await isConflict();
+    }
   });
 
   test('one whose commit names no off-ramp says so', async () => {
     const message = messageOf(1);
     const { offramp: _, ...commit } = committed([message]);
-    await server.store.apply([sent(message), commit]);
-    expect(await refusal(message)).toMatch(/does not report the off-ramp/);
+    await server.store.apply([sent16(message), commit]);
+    expect(await rejection(message)).toMatch(/does not report the off-ramp/);
   });
 
   test('a batch of which some messages are missing names their numbers', { tags: 'slow' }, async () => {
@@ -304,24 +296,24 @@ describe('when it cannot be served', () => {
       Message,
       Message,
     ];
-    await server.store.apply([committed(messages), sent(second), makeSnapshot(fourth), makeSent(sixth)]);
-    expect(await refusal(second)).toMatch(
+    await server.store.apply([committed(messages), sent16(second), makeSnapshot(fourth), makeSent(sixth)]);
+    expect(await rejection(second)).toMatch(
       /The root that covers it has the sequence numbers 11 to 16; not read from the chain here: 11, 13 to 16\./,
     );
-    await server.store.apply(messages.map(sent));
+    await server.store.apply(messages.map(sent16));
     expect((await ask(second)).status).toBe(200);
     await server.store.apply(
       [],
       [{ network: sepolia.chainSelector, blockHash: makeSent(first).seen.blockHash }],
     );
-    expect(await refusal(second)).toMatch(/not read from the chain here: 11\./);
+    expect(await rejection(second)).toMatch(/not read from the chain here: 11\./);
   });
 
   test('a run that no root can have is not put together', async () => {
     const message = messageOf(300);
     const commit = { ...committed([message]), fromSequenceNumber: '100', toSequenceNumber: '356' };
-    await server.store.apply([sent(message), commit]);
-    expect(await refusal(message)).toMatch(/sequence numbers 100 to 356, more than/);
+    await server.store.apply([sent16(message), commit]);
+    expect(await rejection(message)).toMatch(/sequence numbers 100 to 356, more than/);
   });
 
   test('a batch that is too large says how large it is', { tags: 'slow' }, async () => {
@@ -330,23 +322,23 @@ describe('when it cannot be served', () => {
     const commit = { ...makeRange('Committed', first, 1, messages.length), offramp };
     const data = `0x${'ab'.repeat(1_000_000)}`;
     const long = (message: Message) => sentWith(message, { message: { ...material16(message), data } });
-    await server.store.apply([...messages.slice(0, 16).map(long), ...messages.slice(16).map(sent), commit]);
+    await server.store.apply([...messages.slice(0, 16).map(long), ...messages.slice(16).map(sent16), commit]);
     expect((await ask(first)).json<{ messageBatch: unknown[] }>().messageBatch).toHaveLength(18);
     await server.store.apply(
       [],
       messages.slice(16).map((message) => makeSent(message).seen),
     );
     await server.store.apply(messages.slice(16).map(long));
-    expect(await refusal(first)).toMatch(
+    expect(await rejection(first)).toMatch(
       /The root that covers it has the sequence numbers 1 to 18, whose messages have 35 MB together; at most 32 MB/,
     );
   });
 
-  test.each(['0x12', 'nonsense', `${hashOf('m')}0`])('the id %s is refused', async (id) => {
+  test.each(['0x12', 'nonsense', `${hashOf('m')}0`])('the id %s is rejected', async (id) => {
     expectError(await server.ask(`/v2/messages/${id}/execution-inputs`), 400, 'INVALID_MESSAGE_ID');
   });
 
-  test('a parameter is refused', async () => {
+  test('a parameter is rejected', async () => {
     expectError(await server.ask(`${path(messageOf(1))}?limit=1`), 400, 'INVALID_PARAMETERS');
   });
 });
@@ -357,8 +349,7 @@ test('a number that two blocks gave to two messages is the one’s that was aske
   const { sendTimestamp } = one;
   const place = { sequenceNumber: '1', onramp, sendBlockNumber: 5_000, sendTimestamp };
   const other = makeMessage({ number: 999_999, ...place });
-  const sent = (message: Message) => sentWith(message, { message: material16(message) });
-  await server.store.apply([sent(one), sent(other), committed([one])]);
+  await server.store.apply([sent16(one), sent16(other), committed([one])]);
   const batchOf = async (message: Message) =>
     (await ask(message))
       .json<{ messageBatch: readonly { messageId: string }[] }>()
@@ -387,9 +378,7 @@ test('the largest batch there is, of the longest messages, is served whole and r
   const messages = Array.from({ length: 256 }, (_, index) => messageOf(index + 1, { data }));
   const commit = committed(messages);
   for (let from = 0; from < messages.length; from += 64) {
-    await server.store.apply(
-      messages.slice(from, from + 64).map((message) => sentWith(message, { message: material16(message) })),
-    );
+    await server.store.apply(messages.slice(from, from + 64).map((message) => sent16(message)));
   }
   await server.store.apply([commit]);
   const [asked] = messages.slice(-1) as [Message];
@@ -400,7 +389,7 @@ test('the largest batch there is, of the longest messages, is served whole and r
 
 test('the path works without its version too, and has the manners of the others', async () => {
   const message = messageOf(1);
-  await server.store.apply([sentWith(message, { message: material16(message) }), committed([message])]);
+  await server.store.apply([sent16(message), committed([message])]);
   const { text, headers } = await server.ask(path(message));
   expect((await server.ask(path(message).replace('/v2', ''))).text).toBe(text);
   expect(headers.etag).toMatch(/^"/);

@@ -38,31 +38,7 @@ export function makeTinyChain(length: number, newestAt = Date.now()): VirtualCha
   });
 }
 
-export interface FaultyNode {
-  readonly url: URL;
-  readonly host: string;
-  readonly chain: VirtualChain;
-  /** Every call, in the order of arrival. */
-  readonly calls: JsonRpcCall[];
-  /** Every HTTP request: how many calls it held (0 for one that was no array), and its headers. */
-  readonly requests: {
-    readonly batch: number;
-    readonly calls: readonly JsonRpcCall[];
-    readonly headers: IncomingHttpHeaders;
-  }[];
-  chainId: number;
-  /** Answers of methods, in place of the chain's. */
-  readonly methods: Record<string, (params: readonly unknown[]) => unknown>;
-  /** Called for every HTTP request. */
-  misbehave: (calls: readonly JsonRpcCall[]) => Fault | undefined;
-  /** Answers of contracts to eth_call. */
-  readonly contracts: Record<string, (data: Hex) => unknown>;
-  /** How many blocks below the head are final. */
-  finalityDepth: number;
-  /** Rejects connections, and takes them again on the same port. */
-  down(): Promise<void>;
-  up(): Promise<void>;
-}
+export type FaultyNode = Awaited<ReturnType<typeof startFaultyNode>>;
 
 export async function startFaultyNode({
   chain = makeTinyChain(30),
@@ -70,15 +46,25 @@ export async function startFaultyNode({
 }: {
   readonly chain?: VirtualChain;
   readonly chainId?: number;
-} = {}): Promise<FaultyNode> {
-  const node: Omit<FaultyNode, 'url' | 'host' | 'down' | 'up'> = {
+} = {}) {
+  const node = {
     chain,
     chainId,
-    calls: [],
-    requests: [],
-    methods: {},
-    misbehave: () => undefined,
-    contracts: {},
+    /** Every call, in the order of arrival. */
+    calls: [] as JsonRpcCall[],
+    /** Every HTTP request: how many calls it held (0 for one that was no array), and its headers. */
+    requests: [] as {
+      readonly batch: number;
+      readonly calls: readonly JsonRpcCall[];
+      readonly headers: IncomingHttpHeaders;
+    }[],
+    /** Answers of methods, in place of the chain's. */
+    methods: {} as Record<string, (params: readonly unknown[]) => unknown>,
+    /** Called for every HTTP request. */
+    misbehave: (_calls: readonly JsonRpcCall[]): Fault | undefined => undefined,
+    /** Answers of contracts to eth_call. */
+    contracts: {} as Record<string, (data: Hex) => unknown>,
+    /** How many blocks below the head are final. */
     finalityDepth: 3,
   };
   const server = await startJsonRpcServer({
@@ -105,12 +91,9 @@ export async function startFaultyNode({
   });
   server.onCall = (call) => node.calls.push(call);
   onTestFinished(server.close);
-  return Object.assign(node, {
-    url: server.url,
-    host: server.url.host,
-    down: server.close,
-    up: server.reopen,
-  });
+  const { url, close: down, reopen: up } = server;
+  /** It can reject connections, and take them again on the same port. */
+  return Object.assign(node, { url, host: url.host, down, up });
 }
 
 // ---- Chains that speak to such nodes
@@ -158,8 +141,10 @@ export async function openNodes(
   count: number,
   overrides: Partial<EvmSource> = {},
   options: Partial<EndpointPoolOptions> = {},
-): Promise<{ readonly chain: Chain; readonly nodes: readonly FaultyNode[]; readonly node: FaultyNode }> {
-  const nodes = await Promise.all(Array.from({ length: count }, () => startFaultyNode()));
+) {
+  const nodes: readonly FaultyNode[] = await Promise.all(
+    Array.from({ length: count }, () => startFaultyNode()),
+  );
   return { nodes, node: nodes[0] as FaultyNode, chain: openChain(nodes, overrides, options) };
 }
 

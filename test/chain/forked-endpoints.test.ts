@@ -3,19 +3,12 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
 import type { IndexerTiming } from '../../src/ingest/engine/indexer.ts';
 import type { EvmSource } from '../../src/ingest/evm/settings.ts';
-import type { Store } from '../../src/store/store.ts';
 import { until } from '../api/live/live-server.ts';
-import { openTestStore } from '../database.ts';
-import { type CcipWorld, makeCcipWorld } from '../virtual-chain/ccip-chain.ts';
-import { type Provider, startProvider } from '../virtual-chain/endpoint.ts';
+import { makeCcipWorld } from '../virtual-chain/ccip-chain.ts';
+import type { Provider } from '../virtual-chain/endpoint.ts';
 import { archiveNode, type EndpointProfile } from '../virtual-chain/endpoint-profile.ts';
-import {
-  differencesFrom,
-  falseBlocks,
-  growBeyondNow,
-  indexWorld,
-  sourceOf,
-} from '../virtual-chain/indexed-world.ts';
+import { falseBlocks, growBeyondNow } from '../virtual-chain/indexed-world.ts';
+import { serveWorld } from '../virtual-chain/served-world.ts';
 import { allRecords, runIndexer } from './indexing.ts';
 
 const MESSAGES = 40;
@@ -34,35 +27,21 @@ const patient: Partial<IndexerTiming> = {
   endpoints: { firstPauseMs: 10, longestPauseMs: 100, maxWaitMs: 50, longestRetryAfterMs: 100 },
 };
 
-interface Stage {
-  readonly world: CcipWorld;
-  readonly store: Store;
-  /** Of chain `a`. */
-  readonly endpoints: readonly [Provider, Provider, Provider];
-  sources(endpoints?: readonly Provider[], overrides?: Partial<EvmSource>): readonly EvmSource[];
-}
-
-async function open(): Promise<Stage> {
-  const world = makeCcipWorld({ blocks: 1_200, messages: MESSAGES });
-  const store = await openTestStore();
-  const [b, ...endpoints] = await Promise.all(
-    [world.b, world.a, world.a, world.a].map((chain) => startProvider(chain)),
-  );
-  onTestFinished(async () => {
-    for (const provider of [b, ...endpoints]) await provider?.close();
-    await store.close();
-  });
-  const all = endpoints as unknown as Stage['endpoints'];
+/** Three endpoints of chain `a`. */
+async function open() {
+  const three = [archiveNode, archiveNode, archiveNode];
+  const served = await serveWorld(makeCcipWorld({ blocks: 1_200, messages: MESSAGES }), three);
+  const sources = (used?: readonly Provider[], overrides?: Partial<EvmSource>) =>
+    served.sources(overrides, used);
   return {
-    world,
-    store,
-    endpoints: all,
-    sources: (used = all, overrides = {}) => [
-      sourceOf(world.a, used, overrides),
-      sourceOf(world.b, [b as Provider]),
-    ],
+    ...served,
+    endpoints: served.a as unknown as readonly [Provider, Provider, Provider],
+    sources,
+    indexWith: (...given: Parameters<typeof sources>) => served.index({}, { sources: sources(...given) }),
   };
 }
+
+type Stage = Awaited<ReturnType<typeof open>>;
 
 /** How many messages of chain `a` are stored. */
 async function sentFromA({ world, store }: Stage): Promise<number> {
@@ -85,8 +64,7 @@ async function untilAsked(provider: Provider, requests = 20): Promise<void> {
   await until(() => provider.requests >= enough);
 }
 
-const untilTrue = ({ world, store }: Stage) =>
-  until(async () => (await differencesFrom(world, store)).length === 0);
+const untilTrue = ({ differences }: Stage) => until(async () => (await differences()).length === 0);
 
 /** Resolves when the head of chain `a` has been read, and all else. */
 async function untilAtHead(stage: Stage, indexer: ReturnType<typeof follow>): Promise<void> {
@@ -114,23 +92,23 @@ describe('one of three endpoints has another chain, below what was final', () =>
     world.a.grow(5);
     await untilAtHead(stage, indexer);
     await indexer.stop();
-    await indexWorld(stage.store, { sources: stage.sources([first, second]) });
-    expect(await differencesFrom(world, stage.store)).toEqual([]);
+    await stage.indexWith([first, second]);
+    expect(await stage.differences()).toEqual([]);
   });
 
   test('two that agree get back a network that was erased before', async () => {
     const stage = await open();
     const { world, endpoints } = stage;
     const [first, second, liar] = endpoints;
-    await indexWorld(stage.store, { sources: stage.sources([first]) });
+    await stage.indexWith([first]);
     liar.chain = world.a.retell({ fork: FORK, series: [], head: FALSE_HEAD });
     // As an earlier version did by itself.
-    await indexWorld(stage.store, { sources: stage.sources([liar], { acceptDeepReorgs: true }) });
+    await stage.indexWith([liar], { acceptDeepReorgs: true });
     expect(await sentFromA(stage)).toBe(4);
 
     growBeyondNow(world.a);
-    const { logLines } = await indexWorld(stage.store, { sources: stage.sources([first, second]) });
-    expect(await differencesFrom(world, stage.store)).toEqual([]);
+    const { logLines } = await stage.indexWith([first, second]);
+    expect(await stage.differences()).toEqual([]);
     expect(await falseBlocks(world.a, stage.store)).toEqual([]);
     expect(logLines.join('\n')).toContain('had called final');
   });
@@ -194,7 +172,7 @@ describe('an endpoint of several that is the only one to answer', () => {
     const stage = await open();
     const { world, endpoints } = stage;
     const [liar, second, third] = endpoints;
-    await indexWorld(stage.store, { sources: stage.sources() });
+    await stage.indexWith();
     for (const away of [second, third]) away.profile = unavailable;
     const indexer = follow(stage, stage.sources(), { secondOpinionMs: 100 });
     const invented = world.a.retell({ fork: world.a.head, head: world.a.head + 1_000 });
@@ -215,9 +193,9 @@ describe('the only endpoint of a network', () => {
     const stage = await open();
     const { world, endpoints } = stage;
     const [only] = endpoints;
-    await indexWorld(stage.store, { sources: stage.sources([only]) });
+    await stage.indexWith([only]);
     only.chain = world.a.retell({ fork: FORK, series: [], head: FALSE_HEAD });
-    const { statuses } = await indexWorld(stage.store, { sources: stage.sources([only]) });
+    const { statuses } = await stage.indexWith([only]);
     expect(statuses[0]?.worker?.stuckBecause).toMatch(
       /lacks block 1192 of the chain that was read.*nothing was erased.*acceptDeepReorgs: true/,
     );
@@ -232,15 +210,15 @@ describe('the only endpoint of a network', () => {
     const stage = await open();
     const { world, endpoints } = stage;
     const [first, second] = endpoints;
-    await indexWorld(stage.store, { sources: stage.sources([first]) });
+    await stage.indexWith([first]);
     world.a.reorganize({ fork: FORK });
-    await indexWorld(stage.store, { sources: stage.sources([first, second]) });
-    expect(await differencesFrom(world, stage.store)).toEqual([]);
+    await stage.indexWith([first, second]);
+    expect(await stage.differences()).toEqual([]);
     expect(await falseBlocks(world.a, stage.store)).toEqual([]);
 
     world.a.reorganize({ fork: FORK });
-    await indexWorld(stage.store, { sources: stage.sources([first], { acceptDeepReorgs: true }) });
-    expect(await differencesFrom(world, stage.store)).toEqual([]);
+    await stage.indexWith([first], { acceptDeepReorgs: true });
+    expect(await stage.differences()).toEqual([]);
     expect(await falseBlocks(world.a, stage.store)).toEqual([]);
   });
 });

@@ -1,7 +1,7 @@
 /** Indexing the lab: sources for its networks, and an indexer that runs until all is read. */
 import type { Message } from '../../src/domain/message.ts';
 import { findNetwork } from '../../src/domain/networks/networks.ts';
-import { type Indexer, type IndexerTiming, startIndexer } from '../../src/ingest/engine/indexer.ts';
+import { type IndexerTiming, startIndexer } from '../../src/ingest/engine/indexer.ts';
 import type { Hex } from '../../src/ingest/evm/rpc/chain.ts';
 import type { EvmSource } from '../../src/ingest/evm/settings.ts';
 import { connectNetwork } from '../../src/ingest/families.ts';
@@ -53,26 +53,22 @@ export const hurriedTiming: Partial<IndexerTiming> = {
   tasksEveryMs: 0,
 };
 
-export interface FollowingIndexer {
-  readonly indexer: Indexer;
-  readonly logLines: readonly string[];
-  stop(): Promise<void>;
-}
+export type FollowingIndexer = ReturnType<typeof runIndexer>;
 
-export interface RunOptions {
-  readonly timing?: Partial<IndexerTiming> | undefined;
-  /** Ends when everything up to the heads of the chains is read. */
-  readonly once?: boolean;
-  /** Gets the log lines. */
-  readonly logLines?: string[];
-}
-
-/** The real engine, until it is stopped. */
+/**
+ * The real engine, until it is stopped; `once`, until everything up to the heads of the chains is read.
+ *
+ * @param logLines gets the log lines
+ */
 export function runIndexer(
   store: Store,
   sources: readonly EvmSource[],
-  { timing, once = false, logLines = [] }: RunOptions = {},
-): FollowingIndexer {
+  {
+    timing,
+    once = false,
+    logLines = [],
+  }: { timing?: Partial<IndexerTiming> | undefined; once?: boolean; logLines?: string[] } = {},
+) {
   const stopping = new AbortController();
   const indexer = startIndexer({
     sources,
@@ -86,18 +82,12 @@ export function runIndexer(
   });
   return {
     indexer,
-    logLines,
-    async stop() {
+    logLines: logLines as readonly string[],
+    async stop(): Promise<void> {
       stopping.abort();
       await indexer.ended;
     },
   };
-}
-
-export interface IndexOptions {
-  readonly sources?: readonly EvmSource[];
-  readonly signal?: AbortSignal;
-  readonly timing?: Partial<IndexerTiming>;
 }
 
 const labSources = (lab: Lab) => lab.networks.map((network) => labSource(network));
@@ -106,18 +96,23 @@ const labSources = (lab: Lab) => lab.networks.map((network) => labSource(network
 export async function indexOnce(
   store: Store,
   lab: Lab,
-  options: IndexOptions = {},
+  { sources = labSources(lab) }: { readonly sources?: readonly EvmSource[] } = {},
 ): Promise<readonly string[]> {
-  const { sources = labSources(lab), signal, timing } = options;
-  const { indexer, logLines, stop } = runIndexer(store, sources, { once: true, timing });
-  signal?.addEventListener('abort', () => void stop());
+  const { indexer, logLines } = runIndexer(store, sources, { once: true });
   await indexer.ended;
   return logLines;
 }
 
 /** Follows the chains until it is stopped. */
-export function follow(store: Store, lab: Lab, options: IndexOptions = {}): FollowingIndexer {
-  return runIndexer(store, options.sources ?? labSources(lab), { timing: options.timing });
+export function follow(
+  store: Store,
+  lab: Lab,
+  {
+    sources = labSources(lab),
+    timing,
+  }: { readonly sources?: readonly EvmSource[]; readonly timing?: Partial<IndexerTiming> } = {},
+): FollowingIndexer {
+  return runIndexer(store, sources, { timing });
 }
 
 export async function recordOf(

@@ -8,16 +8,12 @@ import {
   registrationsIn,
   watchedTopics,
 } from '../../src/ingest/evm/contracts/contracts.ts';
-import type { Chain, ChainLog, ChainNode, Hex } from '../../src/ingest/evm/rpc/chain.ts';
+import type { Chain, ChainNode, Hex } from '../../src/ingest/evm/rpc/chain.ts';
 import type { LabNetwork } from '../lab/lab.ts';
 
-export interface History {
-  readonly book: ReadonlyMap<Hex, GenuineContract>;
-  readonly logs: readonly ChainLog[];
-  readonly refused: Identification['rejected'];
-}
+export type History = Awaited<ReturnType<typeof readHistory>>;
 
-export async function readHistory(node: ChainNode, chain: Chain, network: LabNetwork): Promise<History> {
+export async function readHistory(node: ChainNode, chain: Chain, network: LabNetwork) {
   const head = await node.head();
   const logs = await node.logs({ fromBlock: 0, toBlock: head.number, topics: watchedTopics });
   const book = new Map<Hex, GenuineContract>();

@@ -5,37 +5,17 @@ import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { toHex } from 'viem';
 import { mnemonicToAccount } from 'viem/accounts';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Message } from '../../src/domain/message.ts';
-import { type RunningServer, startServer } from '../api/running-server.ts';
-import { type Lab, type Lane, type SentMessage, startLab, type Version } from '../lab/lab.ts';
+import { describe, expect, test } from 'vitest';
+import { type Lab, type Lane, type SentMessage, versions } from '../lab/lab.ts';
 import { CCIPAPIClient } from '../lab/sdk.ts';
 import { EVMChain, silent } from '../lab/sdk-chain.ts';
-import { indexOnce } from './indexing.ts';
+import { createLabService } from '../sdk/lab-service.ts';
 
-let lab: Lab;
-let server: RunningServer;
-
-beforeAll(async () => {
-  [lab, server] = await Promise.all([startLab(), startServer()]);
-});
-afterAll(async () => {
-  await server?.close();
-  await lab?.stop();
-});
+const service = createLabService();
+const { index, recordOf } = service;
 
 /** A new client each time: one remembers what it was told for some seconds. */
-const client = () => new CCIPAPIClient(server.url, { logger: silent });
-
-/** Twice: a destination may have found nothing to ask about a message before its source told of it. */
-async function index(): Promise<void> {
-  await indexOnce(server.store, lab);
-  await indexOnce(server.store, lab);
-}
-
-async function recordOf({ messageId }: SentMessage): Promise<Message> {
-  return (await server.ask(`/v2/messages/${messageId}`)).json<Message>();
-}
+const client = () => new CCIPAPIClient(service.server.url, { logger: silent });
 
 /** Up to 1.6 all of them under one root; the one in the middle fails. */
 async function sendAndFail(lane: Lane): Promise<SentMessage> {
@@ -44,8 +24,7 @@ async function sendAndFail(lane: Lane): Promise<SentMessage> {
     data: (index) => `0x0${index}`,
     tokens: [{ amount: 10n ** 15n }],
   });
-  if (lane.version !== '2.0') await lane.commit(messages);
-  if (lane.version === '1.2' || lane.version === '1.5') await lane.bless(messages);
+  await lane.prepare(messages);
   // Where there is an order, the one before comes first.
   const [first, failing] = messages as [SentMessage, SentMessage];
   await lane.execute(first);
@@ -54,52 +33,28 @@ async function sendAndFail(lane: Lane): Promise<SentMessage> {
   return failing;
 }
 
-describe.each<readonly [Version, string]>([
-  ['1.2', '1.2.0'],
-  ['1.5', '1.5.0'],
-  ['1.6', '1.6.0'],
-  ['2.0', '2.0.0'],
-])('version %s', (version, served) => {
-  test('a failed message is executed with the inputs that we serve, and succeeds here too', async () => {
-    const lane = lab.lane(version, 'a');
+test.each(versions)(
+  'the client executes a failed message of %s by itself when it is given the id alone',
+  async (version) => {
+    const lane = service.lab.lane(version, 'b');
     const message = await sendAndFail(lane);
     await index();
     expect(await recordOf(message)).toMatchObject({ status: 'FAILED', readyForManualExecution: true });
-
-    const input = await client().getExecutionInput(message.messageId);
-    expect(input).toMatchObject({ version: served });
-    expect(input.offRamp.toLowerCase()).toBe(message.ramps.offRamp.address.toLowerCase());
     await lane.refuse([message], false);
-    const chain = await lab.b.sdk();
-    const wallet = await lab.b.sdkWallet();
-    const { receipt, log } = await chain.execute({ offRamp: input.offRamp, input, wallet });
+    const chain = await EVMChain.fromUrl(service.lab.a.url, { apiClient: client(), logger: silent });
+    const wallet = await service.lab.a.sdkWallet();
+    const { receipt, log } = await chain
+      .execute({ messageId: message.messageId, wallet })
+      .finally(() => chain.destroy());
     expect(receipt).toMatchObject({ messageId: message.messageId, state: 2 });
-
     await index();
     expect(await recordOf(message)).toMatchObject({
       status: 'SUCCESS',
       readyForManualExecution: false,
       receiptTransactionHash: log.transactionHash,
     });
-  });
-
-  test('the client does it all by itself when it is given the id alone, the other way round too', async () => {
-    const lane = lab.lane(version, 'b');
-    const message = await sendAndFail(lane);
-    await index();
-    await lane.refuse([message], false);
-    const chain = await EVMChain.fromUrl(lab.a.url, { apiClient: client(), logger: silent });
-    try {
-      const wallet = await lab.a.sdkWallet();
-      const { receipt } = await chain.execute({ messageId: message.messageId, wallet });
-      expect(receipt).toMatchObject({ messageId: message.messageId, state: 2 });
-    } finally {
-      chain.destroy();
-    }
-    await index();
-    expect((await recordOf(message)).status).toBe('SUCCESS');
-  });
-});
+  },
+);
 
 describe('verifiers of a 2.0 message', () => {
   const nobody = '0x0000000000000000000000000000000000000000';
@@ -140,8 +95,8 @@ describe('verifiers of a 2.0 message', () => {
   ];
 
   test.each(cases)('%s; the message can be executed by hand', async (_what, receiver, verifiers, listed) => {
-    const lane = lab.lane('2.0', 'a');
-    const message = await lane.sendOne({ verifiers, receiver: lab.b.foundation[receiver].address });
+    const lane = service.lab.lane('2.0', 'a');
+    const message = await lane.sendOne({ verifiers, receiver: service.lab.b.foundation[receiver].address });
     await lane.execute(message, { fail: true });
     await index();
 
@@ -155,24 +110,24 @@ describe('verifiers of a 2.0 message', () => {
           )?.[0];
     expect(
       shown?.items.map((item) => [
-        nameOn(lab.a, item.sourceAddress),
-        nameOn(lab.b, item.destAddress),
+        nameOn(service.lab.a, item.sourceAddress),
+        nameOn(service.lab.b, item.destAddress),
         item.isRequired,
         item.status === 'COMPLETED',
       ]),
     ).toEqual(listed);
     const { verificationComplete } = (
-      await server.ask(`/v2/messages/${message.messageId}/execution-inputs`)
+      await service.server.ask(`/v2/messages/${message.messageId}/execution-inputs`)
     ).json<{ verificationComplete: boolean }>();
     expect(verificationComplete).toBe(true);
 
     await lane.refuse([message], false);
     const input = await client().getExecutionInput(message.messageId);
-    const chain = await lab.b.sdk();
+    const chain = await service.lab.b.sdk();
     const { receipt } = await chain.execute({
       offRamp: input.offRamp,
       input,
-      wallet: await lab.b.sdkWallet(),
+      wallet: await service.lab.b.sdkWallet(),
     });
     expect(receipt.state).toBe(2);
     await index();
@@ -184,9 +139,9 @@ test('the guide does what it says', async () => {
   const guide = readFileSync(new URL('../../docs/api/manual-execution.md', import.meta.url), 'utf8');
   const blocks = (language: string) =>
     [...guide.matchAll(new RegExp(`\`\`\`${language}\n([\\s\\S]*?)\`\`\``, 'g'))].map(([, text = '']) =>
-      text.replaceAll('http://localhost:8080', server.url),
+      text.replaceAll('http://localhost:8080', service.server.url),
     );
-  const lane = lab.lane('1.6', 'a');
+  const lane = service.lab.lane('1.6', 'a');
   const message = await sendAndFail(lane);
   await index();
   await lane.refuse([message], false);
@@ -198,7 +153,7 @@ test('the guide does what it says', async () => {
   const env = {
     ...process.env,
     MESSAGE_ID: message.messageId,
-    DESTINATION_RPC: lab.b.url,
+    DESTINATION_RPC: service.lab.b.url,
     PRIVATE_KEY: toHex(privateKey ?? new Uint8Array()),
   };
   const shown: string[] = [];

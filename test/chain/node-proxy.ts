@@ -1,27 +1,46 @@
 /** A proxy in front of a node: it passes every call on, and changes the answers as it is told. */
 import type { IncomingMessage } from 'node:http';
-import { type JsonRpcAnswer, type JsonRpcCall, RpcError, startJsonRpcServer } from '../json-rpc-server.ts';
+import {
+  type JsonRpcAnswer,
+  type JsonRpcCall,
+  RpcError,
+  rpcError,
+  startJsonRpcServer,
+} from '../json-rpc-server.ts';
+import type { RawLog } from '../lab/lab.ts';
 
-export interface NodeProxy {
-  readonly url: URL;
-  /** Every call, in the order of arrival. */
-  readonly calls: JsonRpcCall[];
-  /** Path and `Authorization` of every HTTP request. */
-  readonly requests: { readonly path: string; readonly authorization: string | undefined }[];
-  /** What a call is answered, given the truth. Throws an RpcError for an error. */
-  interfere: (call: JsonRpcCall, truth: unknown) => unknown;
-  /** Resets every connection. */
-  isDown: boolean;
-  /** How often it did. */
-  hungUp: number;
-  /** Called before a request is passed on; one that is not let in is answered with 401. */
-  letsIn: (request: IncomingMessage) => boolean;
-  close(): Promise<void>;
-}
+export type NodeProxy = Awaited<ReturnType<typeof startNodeProxy>>;
+/** What a call is answered, given the truth. Throws an RpcError for an error. */
+export type Interfere = (call: JsonRpcCall, truth: unknown) => unknown;
 
-export const honest: NodeProxy['interfere'] = (_, truth) => truth;
+export const honest: Interfere = (_, truth) => truth;
 
-export async function startNodeProxy(target: string): Promise<NodeProxy> {
+/** Answers some calls with an error, all others with the truth. */
+export const rejecting =
+  (isRejected: (call: JsonRpcCall) => boolean, code: number, message: string): Interfere =>
+  (call, truth) => {
+    if (isRejected(call)) throw rpcError(code, message);
+    return truth;
+  };
+
+/** Leaves out some logs; of a range only, it tells the truth of a single block. */
+export const leavingOut =
+  (isLeftOut: (log: RawLog) => boolean): Interfere =>
+  (call, truth) =>
+    rangeOf(call) ? (truth as readonly RawLog[]).filter((log) => !isLeftOut(log)) : truth;
+
+export async function startNodeProxy(target: string) {
+  const proxy = {
+    /** Every call, in the order of arrival. */
+    calls: [] as JsonRpcCall[],
+    interfere: honest,
+    /** Resets every connection. */
+    isDown: false,
+    /** How often it did. */
+    hungUp: 0,
+    /** Called before a request is passed on; one that is not let in is answered with 401. */
+    letsIn: (_request: IncomingMessage): boolean => true,
+  };
   const change = async (call: JsonRpcCall, answer: JsonRpcAnswer): Promise<JsonRpcAnswer> => {
     if (answer.error) return answer;
     try {
@@ -39,7 +58,6 @@ export async function startNodeProxy(target: string): Promise<NodeProxy> {
         proxy.hungUp++;
         return { fault: 'reset' };
       }
-      proxy.requests.push({ path: request.url ?? '', authorization: request.headers.authorization });
       if (!proxy.letsIn(request)) return { fault: { status: 401, body: '{"error":"who are you?"}' } };
       proxy.calls.push(...calls);
       try {
@@ -57,17 +75,7 @@ export async function startNodeProxy(target: string): Promise<NodeProxy> {
       }
     },
   });
-  const proxy: NodeProxy = {
-    url: server.url,
-    calls: [],
-    requests: [],
-    interfere: honest,
-    isDown: false,
-    hungUp: 0,
-    letsIn: () => true,
-    close: server.close,
-  };
-  return proxy;
+  return Object.assign(proxy, { url: server.url, close: server.close });
 }
 
 /** The blocks that a request for logs of a range covers; undefined for any other call. */
@@ -78,6 +86,12 @@ export function rangeOf({
   const [filter] = params as [{ fromBlock?: string; toBlock?: string }?];
   if (method !== 'eth_getLogs' || filter?.fromBlock === undefined) return undefined;
   return { from: Number(filter.fromBlock), to: Number(filter.toBlock) };
+}
+
+/** Whether it asks for the logs of a range with this block in it. */
+export function isInRange(call: JsonRpcCall, blockNumber: number): boolean {
+  const range = rangeOf(call);
+  return range !== undefined && range.from <= blockNumber && blockNumber <= range.to;
 }
 
 /** Whether it asks for the logs of all trusted contracts in a range, not for those of the router alone. */

@@ -1,8 +1,9 @@
 /** Receivers and token pools of the lab that refuse a message in every manner, and what people are told of it. */
 import { encodeErrorResult, type Hex, parseAbi } from 'viem';
 import type { Reason } from '../../src/api/routes/history-schema.ts';
-import type { Contract, Lab, LabNetwork, Version } from '../lab/lab.ts';
+import type { Lab, Version } from '../lab/lab.ts';
 import { ccipContract } from '../lab/solidity.ts';
+import { unlimited } from '../lab/token-pools.ts';
 
 const errors = parseAbi([
   'error Error(string message)',
@@ -88,7 +89,7 @@ export const poolCases: readonly {
     text: /^The token or its pool says: the token pool's rate limit is used up/,
     fixableBy: 'anyone',
     refuse: ({ limit }) => limit({ isEnabled: true, capacity: 1_000_000n, rate: 1n }),
-    allow: ({ limit }) => limit({ isEnabled: false, capacity: 0n, rate: 0n }),
+    allow: ({ limit }) => limit(unlimited),
   },
   {
     name: 'an amount that the rate limit never allows',
@@ -96,7 +97,7 @@ export const poolCases: readonly {
     text: /^The token or its pool says: the amount .*is more than the token pool's rate limit ever allows/,
     fixableBy: 'pool-owner',
     refuse: ({ limit }) => limit({ isEnabled: true, capacity: 2n, rate: 1n }),
-    allow: ({ limit }) => limit({ isEnabled: false, capacity: 0n, rate: 0n }),
+    allow: ({ limit }) => limit(unlimited),
   },
   {
     name: 'a pool without liquidity',
@@ -123,26 +124,20 @@ export const poolCases: readonly {
   },
 ];
 
-export interface PoolSite {
-  readonly network: LabNetwork;
-  readonly token: Contract;
-  readonly pool: Hex;
-  /** Sets the limit on what comes in. */
-  limit(config: { isEnabled: boolean; capacity: bigint; rate: bigint }): Promise<unknown>;
-}
+type PoolSite = ReturnType<typeof poolSite>;
 
-export function poolSite(lab: Lab, version: Version): PoolSite {
+export function poolSite(lab: Lab, version: Version) {
   const network = lab.b;
   const pool = network.contracts[version]?.pool;
   if (!pool) throw new Error(`The lab has no pool of ${version}`);
   const release = version === '1.2' ? 'v1_4_0' : 'v1_5_1';
   const contract = network.contract(pool, ccipContract(`${release}/lock_release_token_pool`).abi);
-  const unlimited = { isEnabled: false, capacity: 0n, rate: 0n };
   return {
     network,
     token: network.foundation.tokens[0],
     pool,
-    limit: (config) =>
+    /** Sets the limit on what comes in. */
+    limit: (config: typeof unlimited) =>
       contract.send('setChainRateLimiterConfig', [lab.a.selector, unlimited, config], {
         from: network.foundation.accounts[version].owner,
       }),

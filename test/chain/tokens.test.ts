@@ -1,15 +1,13 @@
 // @module-tag slow: indexes a virtual chain for each kind of token; api/routes/names.test.ts is the quick pass
 /** What the indexer makes of tokens: asked once, whatever they answer, and never in the way of messages. */
 import { encodeAbiParameters, type Hex, parseAbiParameters, stringToHex, toHex } from 'viem';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { getDecimals, getName, getSymbol } from '../../src/ingest/evm/contracts/abi.ts';
 import { decodeDecimals, decodeText } from '../../src/ingest/evm/token-claims.ts';
 import type { Store } from '../../src/store/store.ts';
-import { openTestStore } from '../database.ts';
 import { RpcError } from '../json-rpc-server.ts';
 import { makeCcipWorld } from '../virtual-chain/ccip-chain.ts';
-import { startProvider } from '../virtual-chain/endpoint.ts';
-import { differencesFrom, indexWorld, sourceOf } from '../virtual-chain/indexed-world.ts';
+import { serveWorld } from '../virtual-chain/served-world.ts';
 import type { VirtualContract } from '../virtual-chain/virtual-chain.ts';
 
 const word = (number: number | bigint): Hex => toHex(number, { size: 32 });
@@ -51,35 +49,21 @@ describe('answers of contracts', () => {
 /** The token that messages of the virtual chains transfer and pay with. */
 const TOKEN: Hex = '0x00000000000000000000000000000000000070ce';
 
-function tokenContract(views: {
-  readonly symbol?: () => Hex | undefined;
-  readonly name?: () => Hex | undefined;
-  readonly decimals?: () => Hex | undefined;
-}): VirtualContract {
-  const refuse = () => undefined;
-  return {
+/** A world whose token answers so; undefined rejects the question. */
+async function indexed(answers: Partial<Record<'symbol' | 'name' | 'decimals', () => Hex | undefined>>) {
+  const token: VirtualContract = {
     address: TOKEN,
     deployedAt: 1,
     views: {
-      [getSymbol.selector]: views.symbol ?? refuse,
-      [getName.selector]: views.name ?? refuse,
-      [getDecimals.selector]: views.decimals ?? refuse,
+      [getSymbol.selector]: () => answers.symbol?.(),
+      [getName.selector]: () => answers.name?.(),
+      [getDecimals.selector]: () => answers.decimals?.(),
     },
   };
-}
-
-async function indexed(contract: VirtualContract) {
-  const world = makeCcipWorld({ blocks: 200, messages: 6, contracts: [contract] });
-  const [a, b] = [await startProvider(world.a), await startProvider(world.b)];
-  const store = await openTestStore();
-  onTestFinished(async () => {
-    await Promise.all([a.close(), b.close()]);
-    await store.close();
-  });
-  const index = () => indexWorld(store, { sources: [sourceOf(world.a, [a]), sourceOf(world.b, [b])] });
-  await index();
-  expect(await differencesFrom(world, store)).toEqual([]);
-  return { store, index, network: world.a.network.selector };
+  const served = await serveWorld(makeCcipWorld({ blocks: 200, messages: 6, contracts: [token] }));
+  await served.index();
+  expect(await served.differences()).toEqual([]);
+  return { ...served, network: served.world.a.network.selector };
 }
 
 async function tokenOf(store: Store, network: string) {
@@ -95,16 +79,14 @@ async function tokenOf(store: Store, network: string) {
 describe('a chain is asked about its tokens', () => {
   test('once, and what they claim is kept', async () => {
     let asked = 0;
-    const { store, index, network } = await indexed(
-      tokenContract({
-        symbol: () => {
-          asked++;
-          return stringToHex('US\u202eDC', { size: 32 });
-        },
-        name: () => text(`USD Coin ${'!'.repeat(10_000)}`),
-        decimals: () => word(6),
-      }),
-    );
+    const { store, index, network } = await indexed({
+      symbol: () => {
+        asked++;
+        return stringToHex('US\u202eDC', { size: 32 });
+      },
+      name: () => text(`USD Coin ${'!'.repeat(10_000)}`),
+      decimals: () => word(6),
+    });
     expect(await tokenOf(store, network)).toEqual([
       { symbol: 'US\ufffdDC', name: expect.stringMatching(/^USD Coin !{54}…$/), decimals: 6, isRead: true },
     ]);
@@ -117,20 +99,18 @@ describe('a chain is asked about its tokens', () => {
   });
 
   test('that refuse every question, and are then known by their address alone', async () => {
-    const { store, network } = await indexed(tokenContract({}));
+    const { store, network } = await indexed({});
     expect(await tokenOf(store, network)).toEqual([
       { symbol: null, name: null, decimals: null, isRead: true },
     ]);
   });
 
   test('whose answer no endpoint can give, without harm to messages', async () => {
-    const { store, network } = await indexed(
-      tokenContract({
-        symbol: () => {
-          throw new RpcError({ code: -32603, message: 'internal error' });
-        },
-      }),
-    );
+    const { store, network } = await indexed({
+      symbol: () => {
+        throw new RpcError({ code: -32603, message: 'internal error' });
+      },
+    });
     expect(await tokenOf(store, network)).toEqual([
       { symbol: null, name: null, decimals: null, isRead: false },
     ]);

@@ -5,22 +5,10 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-export interface BlackHole {
-  readonly url: string;
-  /** Existing connections stay open and pass nothing any more; new ones work. */
-  swallowConnections(): void;
-  /** Existing connections get their answers when the next new connection has been closed. */
-  delayAnswers(): void;
-  /** New ones are taken too, and get no answer. */
-  swallowEverything(): void;
-  /** New connections work again; those that were swallowed stay dead. */
-  recover(): void;
-  /** How many connections are open that still pass something. */
-  readonly open: number;
-}
+export type BlackHole = Awaited<ReturnType<typeof openBlackHole>>;
 
 /** Closed with the test. `url` is that of a database on a Unix socket. */
-export async function openBlackHole(url: string): Promise<BlackHole> {
+export async function openBlackHole(url: string) {
   const { pathname, searchParams } = new URL(url);
   const sockets = new Set<Socket>();
   const passing = new Set<readonly [Socket, Socket]>();
@@ -59,17 +47,22 @@ export async function openBlackHole(url: string): Promise<BlackHole> {
   const { port } = proxy.address() as AddressInfo;
   return {
     url: `postgresql://${searchParams.get('user')}@127.0.0.1:${port}${pathname}`,
+    /** Existing connections stay open and pass nothing any more; new ones work. */
     swallowConnections: () => passing.clear(),
+    /** Existing connections get their answers when the next new connection has been closed. */
     delayAnswers() {
       for (const [client] of passing) delayed.set(client, []);
     },
+    /** New ones are taken too, and get no answer. */
     swallowEverything() {
       passing.clear();
       takesEverything = true;
     },
+    /** New connections work again; those that were swallowed stay dead. */
     recover() {
       takesEverything = false;
     },
+    /** How many connections are open that still pass something. */
     get open() {
       return passing.size;
     },

@@ -50,7 +50,7 @@ let recording: Recording;
 let expectation: Expectation;
 
 beforeAll(async () => {
-  recording = await recordScenario({ forks: isFull ? 20 : 10, emptyBlocks: isFull ? 1_100 : 0 });
+  recording = await recordScenario(isFull ? 20 : 10, isFull ? 1_100 : 0);
   const stage = await openCalmStage(recording);
   const store = await openTestStore();
   await indexOnce(store, recording.lab, { sources: stage.sources });
@@ -85,7 +85,7 @@ describe('the store is what the chains say in the end', () => {
       onTestFinished(() => store.close());
       const connection = { connectionString: store.url };
       const course = inProcess(store, expectation);
-      expectHere(report(seed, await survive({ seed, expectation, store, connection, course }))).toEqual([]);
+      expectHere(report(seed, await survive(seed, expectation, store, connection, course))).toEqual([]);
     },
   );
 
@@ -97,7 +97,7 @@ describe('the store is what the chains say in the end', () => {
       onTestFinished(() => store.close());
       const connection = { connectionString: store.url };
       const course = inKilledProcesses(store.url);
-      expectHere(report(seed, await survive({ seed, expectation, store, connection, course }))).toEqual([]);
+      expectHere(report(seed, await survive(seed, expectation, store, connection, course))).toEqual([]);
     },
   );
 
@@ -124,7 +124,7 @@ describe('the store is what the chains say in the end', () => {
       await emptyTables(client);
       await client.end();
       const course = withKilledDatabase(store, expectation, dataFolder);
-      expect(report(seed, await survive({ seed, expectation, store, connection, course }))).toEqual([]);
+      expect(report(seed, await survive(seed, expectation, store, connection, course))).toEqual([]);
     });
   });
 });

@@ -26,16 +26,8 @@ const isFull = process.env.LANESCAN_TEST_SCALE === 'full';
 /** Beyond this a request hangs: no time-out of the service is longer. */
 const HANGS_MS = 60_000;
 
-interface Watch {
-  /** How often each status was answered. */
-  readonly statuses: ReadonlyMap<number, number>;
-  count(status: number): number;
-  readonly slowest: number;
-  stop(): Promise<void>;
-}
-
 /** Asks again and again, as clients do. What is not 200 must be a whole 503. */
-function watch(server: RunningServer, path: () => string): Watch {
+function watch(server: RunningServer) {
   const statuses = new Map<number, number>();
   const refusals: Answer[] = [];
   let slowest = 0;
@@ -43,7 +35,7 @@ function watch(server: RunningServer, path: () => string): Watch {
   const asking = Array.from({ length: 3 }, async () => {
     while (!isOver) {
       const startedAt = performance.now();
-      const answer = await server.ask(path());
+      const answer = await server.ask(freshSearch());
       slowest = Math.max(slowest, performance.now() - startedAt);
       statuses.set(answer.status, (statuses.get(answer.status) ?? 0) + 1);
       if (answer.status === 200) continue;
@@ -52,6 +44,7 @@ function watch(server: RunningServer, path: () => string): Watch {
     }
   });
   return {
+    /** How often each status was answered. */
     statuses,
     count: (status: number) => statuses.get(status) ?? 0,
     get slowest() {
@@ -97,7 +90,7 @@ describe.skipIf(systemPostgres === undefined)('a server (needs PostgreSQL of the
       const primary = await startPrimary();
       const server = await startOn(primary.url);
       const reader = await readStream(`${server.url}/v2/messages/stream`);
-      const watching = watch(server, freshSearch);
+      const watching = watch(server);
       for (let restart = 0; restart < (isFull ? 20 : 1); restart++) {
         const [answered, refused] = [watching.count(200), watching.count(503)];
         await until(() => watching.count(200) > answered);
@@ -124,9 +117,9 @@ describe.skipIf(systemPostgres === undefined)('a server (needs PostgreSQL of the
     const replica = await primary.replicate();
     onTestFinished(() => replica.remove());
     await until(async () => (await replica.query('select position from store'))[0]?.position === '1');
-    const watching = watch(server, freshSearch);
+    const watching = watch(server);
     await primary.end('SIGKILL');
-    await until(() => (watching.statuses.get(503) ?? 0) > 0);
+    await until(() => watching.count(503) > 0);
     // For a moment the address leads to a server that takes no writes yet.
     address.pointAt(replica);
     await untilBack(server);
@@ -157,7 +150,7 @@ describe.skipIf(systemPostgres === undefined)('a server (needs PostgreSQL of the
       }
     }
     await primaryForgets(greedy[0]);
-    const watching = watch(server, freshSearch);
+    const watching = watch(server);
     await until(() => watching.count(503) > 5);
     // Taken again as soon as they are free, by the quicker client; some of ours may have got in.
     expect((await server.ask('/healthz')).status).toBe(200);

@@ -21,19 +21,16 @@ import { keptStatistics, recount } from '../lanes/recount.ts';
 
 export type Victim = 'server' | 'importer' | 'database' | 'session' | 'everything';
 
-/** Files of records as an archive has them: later ones tell of new messages, and how earlier ones went on. */
-export interface Archive {
-  readonly files: readonly string[];
-  /** What each file says, by its name. */
-  readonly records: ReadonlyMap<string, readonly Message[]>;
-}
+export type Archive = Awaited<ReturnType<typeof writeArchive>>;
 
 /** A request that takes longer hangs: the longest time-out of the server is half of it. */
 const HANGS_MS = 60_000;
 /** A start may fail once for each kill that meets it; not without end. */
 const MOST_STARTS = 5;
 
-export async function writeArchive(folder: string, files: number, perFile: number): Promise<Archive> {
+/** Files of records as an archive has them: later ones tell of new messages, and how earlier ones went on. */
+export async function writeArchive(folder: string, files: number, perFile: number) {
+  /** What each file says, by its name. */
   const records = new Map<string, readonly Message[]>();
   for (let index = 0; index < files; index++) {
     const fresh = numbersUpTo((index + 1) * perFile, index * perFile + 1).map((number) =>
@@ -51,35 +48,10 @@ export async function writeArchive(folder: string, files: number, perFile: numbe
   return { files: [...records.keys()], records };
 }
 
-export interface Deployment {
-  readonly dataFolder: string;
-  /** Kills with -9, and starts again what is not started by others. */
-  kill(victim: Victim): Promise<void>;
-  /** How many files the importer has said are in. */
-  readonly acknowledged: number;
-  /** Resolves when the importer has said so of all files. */
-  importAll(): Promise<void>;
-  /** The clients have heard of everything, and every process has ended in good order. */
-  finish(): Promise<void>;
+export async function deploy(dataFolder: string, archive: Archive) {
+  /** Turned away: with 503, or without a connection while the server was dead. */
+  const figures = { kills: 0, answered: 0, turnedAway: 0, streamed: 0, imports: 0, failedStarts: 0 };
   /** What clients met that they should not have. */
-  readonly complaints: readonly string[];
-  readonly figures: Readonly<Figures>;
-  /** What is wrong in the store, held against what everybody was told. */
-  problems(): Promise<readonly string[]>;
-}
-
-export interface Figures {
-  kills: number;
-  answered: number;
-  /** 503, or no connection while the server was dead. */
-  turnedAway: number;
-  streamed: number;
-  imports: number;
-  failedStarts: number;
-}
-
-export async function deploy(dataFolder: string, archive: Archive): Promise<Deployment> {
-  const figures: Figures = { kills: 0, answered: 0, turnedAway: 0, streamed: 0, imports: 0, failedStarts: 0 };
   const complaints: string[] = [];
   const acknowledged = new Set<string>();
   /** The furthest status in which any client was shown a message. */
@@ -212,14 +184,11 @@ export async function deploy(dataFolder: string, archive: Archive): Promise<Depl
   const work = [importing(), walking(), walking(), following];
 
   return {
-    dataFolder,
     complaints,
     figures,
-    get acknowledged() {
-      return acknowledged.size;
-    },
 
-    async kill(victim) {
+    /** Kills with -9, and starts again what is not started by others. */
+    async kill(victim: Victim) {
       figures.kills++;
       if (victim === 'server') await restartServer();
       else if (victim === 'importer') importer?.child.kill('SIGKILL');
@@ -236,10 +205,12 @@ export async function deploy(dataFolder: string, archive: Archive): Promise<Depl
       }
     },
 
+    /** Resolves when the importer has said that all files are in. */
     async importAll() {
       await work[0];
     },
 
+    /** The clients have heard of everything, and every process has ended in good order. */
     async finish() {
       await starting;
       const embedded = await openEmbedded({ dataFolder });
@@ -259,6 +230,7 @@ export async function deploy(dataFolder: string, archive: Archive): Promise<Depl
       if (code !== 0) complain(`The server ended with ${code}: ${stderr.slice(-500)}`);
     },
 
+    /** What is wrong in the store, held against what everybody was told. */
     async problems() {
       const told = [...acknowledged].flatMap((file) => archive.records.get(file) ?? []);
       for (const { data } of stream.changes) remember(data.message);

@@ -8,44 +8,34 @@
  */
 import type { Randomness } from '../../src/ingest/demo/randomness.ts';
 import type { Fault, Interference, JsonRpcAnswer, JsonRpcCall } from '../json-rpc-server.ts';
-import type { Filter } from '../virtual-chain/log-limits.ts';
+import type { Filter } from '../virtual-chain/endpoint.ts';
 import { type ChainView, matchingLogs, type RecordedBlock, type RecordedChain } from './recorded-chain.ts';
 
-/** How an endpoint is until all comes right. Shares are of HTTP requests. */
-export interface Temper {
-  /** Share of those that fail. */
-  readonly fails: number;
-  /** Share of those in which one call is answered with an error. */
-  readonly rejects: number;
-  /** Share of those in which one call is answered wrongly, in a way that the answer or another one gives away. */
-  readonly errs: number;
-  /** Share of those for logs in which logs are missing. */
-  readonly omits: number;
-  /** How many blocks it takes in one eth_getLogs. */
-  readonly maxRange: number;
-  /** How many logs it returns at once. */
-  readonly maxLogs: number;
-  /** Answers ranges beyond its head with what it has, instead of an error. */
-  readonly isForgetful: boolean;
-  readonly hasReceipts: boolean;
-  /** How many calls it takes in one request. */
-  readonly maxBatch: number;
-}
+export type Temper = ReturnType<typeof chooseTemper>;
 
-export function chooseTemper(randomness: Randomness, { mayOmit }: { readonly mayOmit: boolean }): Temper {
+/** How an endpoint is until all comes right. Shares are of HTTP requests. */
+export function chooseTemper(randomness: Randomness, mayOmit: boolean) {
   const some = (chance: number, most: number) =>
     randomness.chance(chance) ? randomness.between(0, most) : 0;
   const omits = mayOmit ? some(0.7, 0.3) : 0;
   return {
+    /** Share of those that fail. */
     fails: some(0.7, 0.12),
+    /** Share of those in which one call is answered with an error. */
     rejects: some(0.6, 0.08),
+    /** Share of those in which one call is answered wrongly, in a way that the answer or another one gives away. */
     errs: some(0.6, 0.08),
+    /** Share of those for logs in which logs are missing. */
     omits,
+    /** How many blocks it takes in one eth_getLogs. */
     maxRange: randomness.pick([10, 50, 100, 10_000, 10_000, 10_000]),
+    /** How many logs it returns at once. */
     maxLogs: randomness.pick([5, 20, 10_000, 10_000]),
+    /** Answers ranges beyond its head with what it has, instead of an error. */
     isForgetful: randomness.chance(0.3),
     // Who has holes in the logs must show them somewhere.
     hasReceipts: omits > 0 || randomness.chance(0.7),
+    /** How many calls it takes in one request. */
     maxBatch: randomness.pick([3, 10, 30, 1_000, 1_000, 1_000]),
   };
 }

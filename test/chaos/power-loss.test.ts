@@ -120,7 +120,7 @@ function toldBy(files: readonly string[]): Map<string, number> {
 }
 
 describe('with the end of the log', () => {
-  test.for(cases)('$damage (seed $seed)', { timeout: 120_000 }, async ({ damage, seed }) => {
+  test.for(cases)('$damage (seed $seed)', async ({ damage, seed }) => {
     const randomness = createDerivation(seed).randomness(damage);
     const dataFolder = path.join(folder, `after-${damage}-${seed}`.replace(' ', '-'));
     // Owners and permissions stay as they are, which the copy of Node does not do.

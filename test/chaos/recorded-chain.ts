@@ -8,8 +8,7 @@
 import { encodeFunctionData, type Hex, numberToHex, parseAbi, toEventSelector } from 'viem';
 import { RpcError, rpcError } from '../json-rpc-server.ts';
 import type { LabNetwork, RawLog } from '../lab/lab.ts';
-import type { ChainSource, Json } from '../virtual-chain/endpoint.ts';
-import { type Filter, queryOf } from '../virtual-chain/log-limits.ts';
+import { type ChainSource, type Filter, type Json, type Query, queryOf } from '../virtual-chain/endpoint.ts';
 
 export interface RecordedBlock {
   readonly number: number;
@@ -74,7 +73,7 @@ export function recordedSource(network: RecordedChain, view: ChainView): ChainSo
     const isOfFinalChain = network.chain[block.number] === block;
     return isOfFinalChain && view.at(block.number) !== block ? undefined : block;
   };
-  const logsIn = (block: RecordedBlock | undefined, query: ReturnType<typeof queryOf>) =>
+  const logsIn = (block: RecordedBlock | undefined, query: Query) =>
     block &&
     logsMatching(block, query).map((log) => ({ ...log, blockTimestamp: block.header.timestamp }) as Json);
   return {
@@ -105,16 +104,15 @@ export function recordedSource(network: RecordedChain, view: ChainView): ChainSo
   };
 }
 
-interface Index {
-  readonly blocks: ReadonlyMap<Hex, RecordedBlock>;
-  readonly transactions: ReadonlyMap<Hex, readonly RecordedBlock[]>;
+const indexes = new WeakMap<RecordedChain, ReturnType<typeof makeIndex>>();
+
+function indexOf(network: RecordedChain) {
+  const index = indexes.get(network) ?? makeIndex(network);
+  indexes.set(network, index);
+  return index;
 }
 
-const indexes = new WeakMap<RecordedChain, Index>();
-
-function indexOf(network: RecordedChain): Index {
-  const known = indexes.get(network);
-  if (known) return known;
+function makeIndex(network: RecordedChain) {
   const all = [...network.chain, ...network.branches.flatMap(({ blocks }) => blocks)];
   const transactions = new Map<Hex, RecordedBlock[]>();
   for (const block of all) {
@@ -122,16 +120,14 @@ function indexOf(network: RecordedChain): Index {
       transactions.set(hash, [...(transactions.get(hash) ?? []), block]);
     }
   }
-  const index = { blocks: new Map(all.map((block) => [block.hash, block])), transactions };
-  indexes.set(network, index);
-  return index;
+  return { blocks: new Map(all.map((block) => [block.hash, block])), transactions };
 }
 
 export function matchingLogs(block: RecordedBlock, filter: Filter): readonly RawLog[] {
   return logsMatching(block, queryOf(filter));
 }
 
-function logsMatching({ logs }: RecordedBlock, { topics, addresses }: ReturnType<typeof queryOf>) {
+function logsMatching({ logs }: RecordedBlock, { topics, addresses }: Query) {
   return logs.filter(
     (log) =>
       (topics?.includes(log.topics[0] as Hex) ?? true) &&
@@ -139,12 +135,7 @@ function logsMatching({ logs }: RecordedBlock, { topics, addresses }: ReturnType
   );
 }
 
-export interface Recorder {
-  /** Keeps what the chain has above `forkNumber`, which is about to be abandoned. */
-  recordBranch(forkNumber: number): Promise<void>;
-  /** Keeps the chain as it is now; nothing may happen on the node any more. */
-  finish(): Promise<RecordedChain>;
-}
+export type Recorder = Awaited<ReturnType<typeof createRecorder>>;
 
 const rampEvents = new Set<Hex | undefined>(
   ['OnRampSet(uint64,address)', 'OffRampAdded(uint64,address)', 'OffRampRemoved(uint64,address)'].map(
@@ -166,7 +157,7 @@ const READ_AT_ONCE = 25;
  *
  * @param other selector of the network at the other end of all lanes
  */
-export async function createRecorder(network: LabNetwork, other: bigint): Promise<Recorder> {
+export async function createRecorder(network: LabNetwork, other: bigint) {
   const firstHead = await network.blockNumber();
   const routers = Object.values(network.routers);
   const branches: RecordedBranch[] = [];
@@ -215,9 +206,10 @@ export async function createRecorder(network: LabNetwork, other: bigint): Promis
         { to, data: call('getOnRamp', [other]) },
       ]),
       ...ramps.flatMap((to) => [
-        { to, data: call('typeAndVersion') },
-        { to, data: call('getStaticConfig') },
-        { to, data: call('getDynamicConfig') },
+        ...(['typeAndVersion', 'getStaticConfig', 'getDynamicConfig'] as const).map((name) => ({
+          to,
+          data: call(name),
+        })),
         { to, data: call('getDestChainConfig', [other]) },
       ]),
     ];
@@ -226,11 +218,13 @@ export async function createRecorder(network: LabNetwork, other: bigint): Promis
   };
 
   return {
-    async recordBranch(forkNumber) {
+    /** Keeps what the chain has above `forkNumber`, which is about to be abandoned. */
+    async recordBranch(forkNumber: number) {
       const blocks = await readBlocks(forkNumber + 1, await network.blockNumber());
       branches.push({ forkNumber, blocks, answers: await readRamps(blocks) });
     },
-    async finish() {
+    /** Keeps the chain as it is now; nothing may happen on the node any more. */
+    async finish(): Promise<RecordedChain> {
       const chain = await readBlocks(0, await network.blockNumber());
       return { chainId: network.chainId, chain, branches, call: createCalls(chain, firstHead, ask) };
     },

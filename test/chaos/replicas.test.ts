@@ -102,10 +102,7 @@ describe.skipIf(systemPostgres === undefined)(
 
     async function untilUsed(server: RunningServer, ...expected: readonly string[]): Promise<void> {
       await expect
-        .poll(async () => (await server.store.replicas()).map(({ isUsed }) => (isUsed ? '1' : '0')), {
-          timeout: 120_000,
-          interval: 50,
-        })
+        .poll(async () => (await server.store.replicas()).map(({ isUsed }) => (isUsed ? '1' : '0')))
         .toEqual(expected);
     }
 
@@ -203,7 +200,7 @@ describe.skipIf(systemPostgres === undefined)(
       await reader.connect(`${server.url}/v2/messages/stream`);
       const message = makeMessage();
       await send(message);
-      await expect.poll(() => reader.positions.length, { timeout: 120_000 }).toBe(1);
+      await expect.poll(() => reader.positions.length).toBe(1);
       expect(idsOf(await server.ask(freshSearch()))).toEqual([message.messageId]);
 
       address.pointAt(undefined);
@@ -234,7 +231,7 @@ describe.skipIf(systemPostgres === undefined)(
       expect(await metricOf(server, 'lanescan_database_up')).toBe('0');
 
       address.pointAt(primary);
-      await expect.poll(() => metricOf(server, 'lanescan_database_up'), { timeout: 120_000 }).toBe('1');
+      await expect.poll(() => metricOf(server, 'lanescan_database_up')).toBe('1');
       await send(makeMessage({ number: 2 }));
       expect(idsOf(await server.ask(freshSearch()))).toHaveLength(2);
     });
@@ -275,7 +272,7 @@ describe.skipIf(systemPostgres === undefined)(
       });
       await serving.untilSaid(/listens on/);
       const metrics = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-      await expect.poll(metrics, { timeout: 120_000 }).toMatch(/lanescan_replica_used\{replica="2"\} 1/);
+      await expect.poll(metrics).toMatch(/lanescan_replica_used\{replica="2"\} 1/);
       const before = searches();
       for (let i = 0; i < 10; i++) await fetch(`http://127.0.0.1:${port}/v2/messages?limit=${i + 1}`);
       expect(searches().slice(1)).not.toEqual(before.slice(1));
@@ -296,12 +293,10 @@ describe.skipIf(systemPostgres === undefined)(
       expect(idsOf(await server.ask(freshSearch()))).toHaveLength(1);
       address.pointAt(replicas[0]);
       const second = makeMessage({ number: 2 });
-      await expect.poll(() => send(second).then(String, String), { timeout: 120_000 }).toMatch(/object/);
+      await expect.poll(() => send(second).then(String, String)).toMatch(/object/);
       // The server takes a moment to find the primary again; until then what it has seen has to do.
-      await expect
-        .poll(async () => idsOf(await server.ask(freshSearch())).length, { timeout: 120_000 })
-        .toBe(2);
-      await expect.poll(() => reader.positions.length, { timeout: 120_000 }).toBe(1);
+      await expect.poll(async () => idsOf(await server.ask(freshSearch())).length).toBe(2);
+      await expect.poll(() => reader.positions.length).toBe(1);
       await reader.disconnect();
     });
   },

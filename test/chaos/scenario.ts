@@ -38,15 +38,13 @@ export interface Recording {
 const MAX_AHEAD_SECONDS = 3600;
 const BRANCH_BLOCKS = 5;
 
-export interface ScenarioOptions {
-  /** Branches on each network. */
-  readonly forks: number;
-  /** Blocks without anything in them, on one of the networks. */
-  readonly emptyBlocks: number;
-}
-
-/** Plays the scenario on a lab of its own, which stays open: calls are answered by its nodes. */
-export async function recordScenario({ forks, emptyBlocks }: ScenarioOptions): Promise<Recording> {
+/**
+ * Plays the scenario on a lab of its own, which stays open: calls are answered by its nodes.
+ *
+ * @param forks branches on each network
+ * @param emptyBlocks blocks without anything in them, on one of the networks
+ */
+export async function recordScenario(forks: number, emptyBlocks: number): Promise<Recording> {
   const lab = await startLab();
   const { a, b } = lab;
   const first = { a: await a.blockNumber(), b: await b.blockNumber() };
@@ -129,28 +127,12 @@ async function replaceInFork(
   }
 }
 
-interface Traffic {
-  /** Sends the first messages of a lane, by account and by contract. */
-  begin(lane: Lane): Promise<void>;
-  send(lane: Lane): Promise<void>;
-  /** So many things happen, wherever. */
-  play(count: number): Promise<void>;
-  /** Lets some things happen on a network, records them, and takes them back; they may happen again otherwise. */
-  fork(key: NetworkKey, recorder: Recorder): Promise<void>;
-  /** The lane begins anew: what was under way on it is left alone. */
-  forget(lane: Lane): void;
-}
-
-interface LaneState {
-  uncommitted: SentMessage[];
-  unblessed: SentMessage[];
-  executable: SentMessage[];
-  failed: SentMessage[];
-}
+type Traffic = ReturnType<typeof createTraffic>;
+type LaneState = Record<'uncommitted' | 'unblessed' | 'executable' | 'failed', SentMessage[]>;
 
 type Act = (lane: Lane, state: LaneState) => Promise<unknown>;
 
-function createTraffic(lab: Lab, randomness: Randomness): Traffic {
+function createTraffic(lab: Lab, randomness: Randomness) {
   let states = new Map(lab.lanes.map((lane) => [lane, emptyState()]));
   const stateOf = (lane: Lane): LaneState => {
     const state = states.get(lane) ?? emptyState();
@@ -209,20 +191,23 @@ function createTraffic(lab: Lab, randomness: Randomness): Traffic {
   const actOn = (keys: readonly NetworkKey[]) => randomness.pickWeighted(possible(keys))();
 
   return {
-    async begin(lane) {
+    /** Sends the first messages of a lane, by account and by contract. */
+    async begin(lane: Lane) {
       const state = stateOf(lane);
       for (const via of ['account', 'contract'] as const) {
         const messages = await lane.send({ via, feeToken: 'link', data: '0x01' });
         (lane.version === '2.0' ? state.executable : state.uncommitted).push(...messages);
       }
     },
-    send: async (lane) => {
+    send: async (lane: Lane) => {
       await send(lane, stateOf(lane));
     },
-    async play(count) {
+    /** So many things happen, wherever. */
+    async play(count: number) {
       for (let done = 0; done < count; done++) await actOn(['a', 'b']);
     },
-    async fork(key, recorder) {
+    /** Lets some things happen on a network, records them, and takes them back; they may happen again otherwise. */
+    async fork(key: NetworkKey, recorder: Recorder) {
       const network = lab.network(key);
       const before = new Map([...states].map(([lane, state]) => [lane, copyOf(state)]));
       const fork = await network.fork();
@@ -240,7 +225,8 @@ function createTraffic(lab: Lab, randomness: Randomness): Traffic {
       // The branch that stays is the longer one in the end.
       while ((await network.blockNumber()) <= fork.blockNumber + length) await actOn([key]);
     },
-    forget: (lane) => {
+    /** The lane begins anew: what was under way on it is left alone. */
+    forget: (lane: Lane) => {
       states.set(lane, emptyState());
     },
   };
@@ -250,13 +236,8 @@ function emptyState(): LaneState {
   return { uncommitted: [], unblessed: [], executable: [], failed: [] };
 }
 
-function copyOf({ uncommitted, unblessed, executable, failed }: LaneState): LaneState {
-  return {
-    uncommitted: [...uncommitted],
-    unblessed: [...unblessed],
-    executable: [...executable],
-    failed: [...failed],
-  };
+function copyOf(state: LaneState): LaneState {
+  return Object.fromEntries(Object.entries(state).map(([name, list]) => [name, [...list]])) as LaneState;
 }
 
 function someMessage(lane: Lane, lab: Lab, randomness: Randomness): SendOptions {

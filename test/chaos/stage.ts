@@ -4,7 +4,6 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { createDerivation, type Derivation, type Randomness } from '../../src/ingest/demo/randomness.ts';
-import type { EvmSource } from '../../src/ingest/evm/settings.ts';
 import { labSource } from '../chain/indexing.ts';
 import {
   type Interference,
@@ -20,19 +19,10 @@ import { type ChainView, recordedSource, viewOf } from './recorded-chain.ts';
 import type { RecordedNetwork, Recording } from './scenario.ts';
 import { chooseTimeline } from './timeline.ts';
 
-export interface Stage {
-  readonly sources: readonly EvmSource[];
-  /** The profile of each endpoint that has one, for reports. */
-  readonly profiles: readonly string[];
-  /** HTTP requests so far, at all endpoints. */
-  readonly requests: number;
-  /** Time goes by from here on. Resolves when the chains are at their ends and what is wrong has come right. */
-  play(): Promise<void>;
-  close(): Promise<void>;
-}
+export type Stage = Awaited<ReturnType<typeof openStage>>;
 
 /** Nothing is wrong, and nothing moves any more. */
-export function openCalmStage(recording: Recording): Promise<Stage> {
+export function openCalmStage(recording: Recording) {
   return openStage(
     recording.networks.map((network) => ({
       network,
@@ -43,7 +33,7 @@ export function openCalmStage(recording: Recording): Promise<Stage> {
   );
 }
 
-export function openChaoticStage(recording: Recording, seed: string): Promise<Stage> {
+export function openChaoticStage(recording: Recording, seed: string) {
   const derivation = createDerivation(seed);
   return openStage(
     recording.networks.map((network) => {
@@ -86,7 +76,7 @@ function chooseEndpoints(
   const character = derivation.randomness(`personalities ${network.chainId}`);
   const hasOddBlooms = character.chance(0.15);
   return Array.from({ length: count }, (_, index): EndpointPlan => {
-    const chosen = chooseTemper(randomness, { mayOmit: index === liar });
+    const chosen = chooseTemper(randomness, index === liar);
     const profile = chooseProfile(character, {
       mayLie: index === liar && !hasOddBlooms,
       mayHaveOddBlooms: hasOddBlooms,
@@ -134,18 +124,21 @@ function chooseTimes(moments: number, randomness: Randomness, share: number): (m
   return (moment) => isWithin.has(moment);
 }
 
-async function openStage(plans: readonly NetworkPlan[], derivation: Derivation): Promise<Stage> {
+async function openStage(plans: readonly NetworkPlan[], derivation: Derivation) {
   const networks = await Promise.all(plans.map(openNetwork));
   return {
     sources: networks.map(({ source }) => source),
+    /** The profile of each endpoint, for reports. */
     profiles: plans.flatMap(({ network, endpoints }) =>
       endpoints.map(
         ({ profileAt }, index) => `chain ${network.chainId}, endpoint ${index}: ${profileAt(0).name}`,
       ),
     ),
+    /** HTTP requests so far, at all endpoints. */
     get requests() {
       return networks.reduce((sum, network) => sum + network.requests, 0);
     },
+    /** Time goes by from here on. Resolves when the chains are at their ends and what is wrong has come right. */
     async play() {
       await Promise.all(networks.map(({ play }, index) => play(derivation.randomness(`pace ${index}`))));
     },
@@ -155,17 +148,10 @@ async function openStage(plans: readonly NetworkPlan[], derivation: Derivation):
   };
 }
 
-interface StagedNetwork {
-  readonly source: EvmSource;
-  readonly requests: number;
-  play(randomness: Randomness): Promise<void>;
-  close(): Promise<void>;
-}
-
 /** In milliseconds: how long a chain waits for somebody to ask for its head before it moves on. */
 const LONGEST_MOMENT = 400;
 
-async function openNetwork({ network, timeline, endpoints }: NetworkPlan): Promise<StagedNetwork> {
+async function openNetwork({ network, timeline, endpoints }: NetworkPlan) {
   let moment = 0;
   let looks = 0;
   const servers = await Promise.all(
@@ -203,7 +189,7 @@ async function openNetwork({ network, timeline, endpoints }: NetworkPlan): Promi
     get requests() {
       return servers.reduce((sum, { server }) => sum + server.requests, 0);
     },
-    async play(randomness) {
+    async play(randomness: Randomness) {
       // One more than there are views: then whatever is behind or wrong has come right.
       while (moment < timeline.length) {
         // The first look is at the head before it moves; what is asked after it is of another view, or of the same.

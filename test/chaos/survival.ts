@@ -14,12 +14,7 @@ import { openChaoticStage, type Stage } from './stage.ts';
 import { chaosTiming } from './timing.ts';
 import { type Expectation, problemsOf } from './verdict.ts';
 
-export interface Survival {
-  /** What was still wrong when patience ended. */
-  readonly problems: readonly string[];
-  /** What the indexers had to say. */
-  readonly logLines: readonly string[];
-}
+export type Survival = Awaited<ReturnType<typeof survive>>;
 
 /** How indexers fare while the world goes on. Resolves to what is running when nothing more happens to them. */
 export type Course = (world: {
@@ -30,22 +25,23 @@ export type Course = (world: {
   readonly logLines: string[];
 }) => Promise<{ stop(): Promise<void> }>;
 
-export interface SurvivalOptions {
-  readonly seed: string;
-  readonly expectation: Expectation;
-  readonly store: Store;
-  /** To the store's database. */
-  readonly connection: pg.ClientConfig;
-  readonly course: Course;
-}
-
 /** How long nothing may change, from when all has come right, before what is wrong counts. */
 const STANDSTILL_MS = 60_000;
 /** As long as things change for the better, a busy machine may take this long. */
 const PATIENCE_MS = 600_000;
 
-export async function survive(options: SurvivalOptions): Promise<Survival> {
-  const { seed, expectation, store, connection, course } = options;
+/**
+ * What was still wrong when patience ended, and what the indexers had to say.
+ *
+ * @param connection to the store's database
+ */
+export async function survive(
+  seed: string,
+  expectation: Expectation,
+  store: Store,
+  connection: pg.ClientConfig,
+  course: Course,
+) {
   const stage = await openChaoticStage(expectation.recording, seed);
   const logLines: string[] = [...stage.profiles];
   let isCalm = false;

@@ -180,25 +180,21 @@ export async function pauseReplay(replica: SystemServer, primary: SystemServer):
     ]);
     return row?.done;
   };
-  await expect.poll(hasReplayed, { timeout: 120_000 }).toBe(true);
+  await expect.poll(hasReplayed).toBe(true);
   await replica.query('select pg_wal_replay_pause()');
   const pauseState = async () =>
     (await replica.query('select pg_get_wal_replay_pause_state() as state'))[0]?.state;
-  await expect.poll(pauseState, { timeout: 120_000 }).toBe('paused');
+  await expect.poll(pauseState).toBe('paused');
 }
 
 export async function resumeReplay(replica: SystemServer): Promise<void> {
   await replica.query('select pg_wal_replay_resume() where pg_is_in_recovery()');
 }
 
-/** An address that stands for whichever server is the primary at the moment, as those who run a service give it one. */
-export interface Address {
-  readonly url: string;
-  pointAt(server: SystemServer | undefined): void;
-  close(): Promise<void>;
-}
+export type Address = Awaited<ReturnType<typeof openAddress>>;
 
-export async function openAddress(server: SystemServer): Promise<Address> {
+/** An address that stands for whichever server is the primary at the moment, as those who run a service give it one. */
+export async function openAddress(server: SystemServer) {
   const sockets = new Set<Socket>();
   let target: SystemServer | undefined = server;
   const proxy = createServer((client) => {
@@ -214,7 +210,7 @@ export async function openAddress(server: SystemServer): Promise<Address> {
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
   return {
     url: `postgresql://${USER}@127.0.0.1:${(proxy.address() as AddressInfo).port}/${DATABASE}`,
-    pointAt(next) {
+    pointAt(next: SystemServer | undefined) {
       target = next;
       for (const socket of sockets) socket.destroy();
     },

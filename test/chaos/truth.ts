@@ -11,40 +11,31 @@ import { EVMChain } from '../lab/sdk-chain.ts';
 import type { RecordedBlock } from './recorded-chain.ts';
 import type { RecordedNetwork, Recording } from './scenario.ts';
 
+const toldFields = [
+  'messageId',
+  'sequenceNumber',
+  'sender',
+  'receiver',
+  'onramp',
+  'version',
+  'status',
+  'sendTransactionHash',
+  'sendBlockNumber',
+  'sendLogIndex',
+  'sendTimestamp',
+  'receiptTransactionHash',
+  'receiptTimestamp',
+] as const;
+
 /** The part of a record that tells which message it is, where it was sent and what became of it. */
-export type ToldMessage = Pick<
-  Message,
-  | 'messageId'
-  | 'sequenceNumber'
-  | 'sender'
-  | 'receiver'
-  | 'onramp'
-  | 'version'
-  | 'status'
-  | 'sendTransactionHash'
-  | 'sendBlockNumber'
-  | 'sendLogIndex'
-  | 'sendTimestamp'
-  | 'receiptTransactionHash'
-  | 'receiptTimestamp'
->;
+export type ToldMessage = Pick<Message, (typeof toldFields)[number]>;
 
 export function toldPart(record: Message): ToldMessage {
-  return {
-    messageId: record.messageId,
-    sequenceNumber: record.sequenceNumber,
-    sender: record.sender.toLowerCase(),
-    receiver: record.receiver.toLowerCase(),
-    onramp: record.onramp.toLowerCase(),
-    version: record.version,
-    status: record.status,
-    sendTransactionHash: record.sendTransactionHash,
-    sendBlockNumber: record.sendBlockNumber,
-    sendLogIndex: record.sendLogIndex,
-    sendTimestamp: record.sendTimestamp,
-    receiptTransactionHash: record.receiptTransactionHash,
-    receiptTimestamp: record.receiptTimestamp,
-  };
+  const [sender, receiver, onramp] = [record.sender, record.receiver, record.onramp].map((address) =>
+    address.toLowerCase(),
+  );
+  const told = { ...record, sender, receiver, onramp };
+  return Object.fromEntries(toldFields.map((field) => [field, told[field]])) as unknown as ToldMessage;
 }
 
 interface Told {
@@ -83,19 +74,11 @@ export function readTruth(recording: Recording): ReadonlyMap<string, ToldMessage
       const outcome = own.find(isIn(2)) ?? own.findLast(isIn(3));
       const covering = roots.filter(({ min, max }) => sequenceNumber >= min && sequenceNumber <= max);
       const isFinal = block.number <= source.chain.length - 1 - FINALITY;
-      const status = outcome
-        ? isIn(2)(outcome)
-          ? 'SUCCESS'
-          : 'FAILED'
-        : covering.some(({ root, isBlessed }) => isBlessed || blessings.has(root))
-          ? 'BLESSED'
-          : covering.length > 0
-            ? 'COMMITTED'
-            : !isFinal
-              ? 'SENT'
-              : version === '2.0'
-                ? 'VERIFYING'
-                : 'SOURCE_FINALIZED';
+      const afterSending = version === '2.0' ? 'VERIFYING' : 'SOURCE_FINALIZED';
+      let status: Message['status'] = isFinal ? afterSending : 'SENT';
+      if (covering.length > 0) status = 'COMMITTED';
+      if (covering.some(({ root, isBlessed }) => isBlessed || blessings.has(root))) status = 'BLESSED';
+      if (outcome) status = isIn(2)(outcome) ? 'SUCCESS' : 'FAILED';
       messages.set(messageId, {
         messageId,
         sequenceNumber: sequenceNumber.toString(),
@@ -125,18 +108,11 @@ function timeOf({ header }: RecordedBlock): string {
   return new Date(Number(header.timestamp) * 1000).toISOString();
 }
 
-interface Root {
-  readonly root: Hex;
-  readonly min: bigint;
-  readonly max: bigint;
-  readonly isBlessed: boolean;
-}
-
 function rootsOf(
   version: Version,
   { onRamp, offRamp, commitStore }: Recording['ramps'][number]['ramps'],
   told: (contract: Contract, eventName: string) => readonly Told[],
-): readonly Root[] {
+) {
   if (version === '2.0') return [];
   if (commitStore) {
     return told(commitStore, 'ReportAccepted').map(({ event }) => {

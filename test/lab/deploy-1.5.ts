@@ -14,6 +14,7 @@ import {
   zeroAddress,
 } from 'viem';
 import {
+  addressesOf,
   type Commit,
   type Deployment,
   otherNetwork,
@@ -21,28 +22,26 @@ import {
   type Ramps,
   type SentMessage,
 } from './deployment.ts';
-import { accountAt, type Foundation, type Foundations, PLENTY } from './foundation.ts';
+import { accountAt, type Foundation, type Foundations, PLENTY, pricesOf } from './foundation.ts';
 import type { Contract } from './network.ts';
-import { endsOf, executionReportType, noPrices, priceStructs, prove, proveCommitted } from './reports.ts';
+import {
+  committed,
+  endsOf,
+  executionReportType,
+  noPrices,
+  priceStructs,
+  prove,
+  proveCommitted,
+  signersOf,
+  signForOcr,
+} from './oracles.ts';
 import { encodeExtraArgs } from './sdk-chain.ts';
-import { signersOf, signForOcr } from './signers.ts';
 import { ccipContract } from './solidity.ts';
 import { connectPools, deployPools, type Pools, unlimited } from './token-pools.ts';
 
 type OldVersion = '1.2' | '1.5';
 
-interface Site {
-  readonly version: OldVersion;
-  readonly foundation: Foundation;
-  readonly owner: Hex;
-  readonly rmn: Contract;
-  readonly rmnProxy: Contract;
-  readonly router: Contract;
-  readonly priceRegistry: Contract;
-  /** 1.5 only. */
-  readonly registry: Contract | undefined;
-  readonly pools: Pools;
-}
+type Site = Awaited<ReturnType<typeof deploySite>>;
 
 const oracles = signersOf('oracle', 4);
 const FAULTY_ORACLES = 1;
@@ -80,7 +79,7 @@ async function deploy(version: OldVersion, foundations: Foundations): Promise<De
   return {
     version,
     routers: { a: a.router, b: b.router },
-    contracts: { a: addressesOf(a), b: addressesOf(b) },
+    contracts: { a: a.addresses, b: b.addresses },
     sentEvent: 'CCIPSendRequested',
 
     async createRamps(from) {
@@ -118,33 +117,17 @@ async function deploy(version: OldVersion, foundations: Foundations): Promise<De
       const receipt = await commitStore.send('transmit', [context, report, rs, ss, rawVs], {
         from: dest.owner,
       });
-      const [accepted] = commitStore.events(receipt, 'ReportAccepted');
-      if (!accepted) throw new Error('The commit store took the report and told of no root.');
-      return {
-        messages,
-        merkleRoot,
-        minSequenceNumber: first.sequenceNumber,
-        maxSequenceNumber: last.sequenceNumber,
-        isBlessed: false,
-        transactionHash: receipt.transactionHash,
-        blockNumber: Number(receipt.blockNumber),
-        log: accepted.log,
-      };
+      return committed(messages, merkleRoot, receipt, [commitStore, 'ReportAccepted']);
     },
 
     async bless(ramps, commit) {
       const commitStore = commitStoreOf(ramps);
-      const { rmn, foundation } = commitStore.network.key === 'a' ? a : b;
+      const { rmn, foundation } = sites[commitStore.networkKey];
       const root = { commitStore: commitStore.address, root: commit.merkleRoot };
       const receipt = await rmn.send('voteToBless', [[root]], { from: foundation.blessVoter });
-      const [blessed] = rmn.events(receipt, 'TaggedRootBlessed');
-      if (!blessed) throw new Error(`The RMN did not bless the root ${commit.merkleRoot} (again?).`);
-      return {
-        commit,
-        transactionHash: receipt.transactionHash,
-        blockNumber: Number(receipt.blockNumber),
-        log: blessed.log,
-      };
+      if (rmn.events(receipt, 'TaggedRootBlessed').length === 0)
+        throw new Error(`The RMN did not bless the root ${commit.merkleRoot} (again?).`);
+      return receipt;
     },
 
     async execute(message, commit) {
@@ -154,18 +137,17 @@ async function deploy(version: OldVersion, foundations: Foundations): Promise<De
       return offRamp.send('transmit', [contextOf(offRamp), encoded, [], [], pad('0x')], { from: owner });
     },
 
-    async executeByHand(message, commit, { from, gasLimit }) {
+    async executeByHand(message, commit, from) {
       const report = executionReport(message, commit);
       // Zero keeps what the message says, for the receiver as for each token.
       const tokenGasOverrides = report.offchainTokenData.flat().map(() => 0);
-      const override =
-        version === '1.2' ? gasLimit : { receiverExecutionGasLimit: gasLimit, tokenGasOverrides };
+      const override = version === '1.2' ? 0n : { receiverExecutionGasLimit: 0n, tokenGasOverrides };
       return message.ramps.offRamp.send('manuallyExecute', [report, [override]], { from });
     },
   };
 }
 
-async function deploySite(version: OldVersion, foundation: Foundation): Promise<Site> {
+async function deploySite(version: OldVersion, foundation: Foundation) {
   const { network, wrappedNative, link, blessVoter, curseVoter } = foundation;
   const { owner } = foundation.accounts[version];
   const deployOwn = (name: string, args: readonly unknown[] = []) =>
@@ -185,7 +167,10 @@ async function deploySite(version: OldVersion, foundation: Foundation): Promise<
   const pools = registry
     ? await deployPools({ foundation, owner, router, rmnProxy, registry })
     : await deployPoolsOf12(foundation, router, rmnProxy);
-  return { version, foundation, owner, rmn, rmnProxy, router, priceRegistry, registry, pools };
+  const [pool, coinPool] = pools;
+  const contracts = { rmn, rmnProxy, router, priceRegistry, tokenAdminRegistry: registry, pool, coinPool };
+  const addresses = addressesOf(contracts);
+  return { version, foundation, owner, rmn, rmnProxy, router, priceRegistry, registry, pools, addresses };
 }
 
 async function deployPoolsOf12(foundation: Foundation, router: Contract, rmnProxy: Contract): Promise<Pools> {
@@ -203,17 +188,9 @@ async function deployPoolsOf12(foundation: Foundation, router: Contract, rmnProx
 /** Everything of a lane but its ramps. */
 async function connectSite(source: Site, dest: Site): Promise<void> {
   const { foundation, owner, priceRegistry, pools } = source;
-  const { link, wrappedNative, tokens } = foundation;
   const remoteChainSelector = dest.foundation.network.selector;
   const from = { from: owner };
-  const prices = {
-    tokenPriceUpdates: [
-      { sourceToken: wrappedNative.address, usdPerToken: parseEther('3000') },
-      { sourceToken: link.address, usdPerToken: parseEther('15') },
-      ...tokens.map(({ address }) => ({ sourceToken: address, usdPerToken: parseEther('1') })),
-    ],
-    gasPriceUpdates: [{ destChainSelector: remoteChainSelector, usdPerUnitGas: 10n ** 12n }],
-  };
+  const prices = pricesOf(foundation, remoteChainSelector, foundation.tokens);
   await priceRegistry.send('updatePrices', [prices], from);
   if (source.version === '1.5') return connectPools(source, dest);
   const limits = { outboundRateLimiterConfig: unlimited, inboundRateLimiterConfig: unlimited };
@@ -359,16 +336,3 @@ const commitReport = parseAbiParameters([
   'struct Interval { uint64 min; uint64 max; }',
   ...priceStructs,
 ]);
-
-function addressesOf(site: Site): Readonly<Record<string, Hex>> {
-  const { rmn, rmnProxy, router, priceRegistry, registry, pools } = site;
-  return {
-    rmn: rmn.address,
-    rmnProxy: rmnProxy.address,
-    router: router.address,
-    priceRegistry: priceRegistry.address,
-    ...(registry && { tokenAdminRegistry: registry.address }),
-    pool: pools[0].address,
-    coinPool: pools[1].address,
-  };
-}

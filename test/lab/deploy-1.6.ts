@@ -9,29 +9,31 @@ import {
   stringToHex,
   zeroAddress,
 } from 'viem';
-import { type Commit, type Deployment, otherNetwork, type Ramps, type SentMessage } from './deployment.ts';
-import type { Foundation, Foundations } from './foundation.ts';
+import {
+  addressesOf,
+  type Commit,
+  type Deployment,
+  otherNetwork,
+  type Ramps,
+  type SentMessage,
+} from './deployment.ts';
+import { type Foundation, type Foundations, pricesOf } from './foundation.ts';
 import type { Contract, NetworkKey } from './network.ts';
+import { committed, endsOf, prove, proveCommitted, signEven, signersOf } from './oracles.ts';
 import {
   deployOffRamp,
   deployOnRamp,
   evmDestChainConfig,
   type MerkleRoot,
-  type RampSite,
   rootStruct,
   sendCommit,
   sendExecution,
 } from './ramps-1.6.ts';
-import { endsOf, prove, proveCommitted } from './reports.ts';
 import { encodeExtraArgs } from './sdk-chain.ts';
-import { signEven, signersOf } from './signers.ts';
 import { ccipContract } from './solidity.ts';
-import { connectPools, deployPools, type Pools } from './token-pools.ts';
+import { connectPools, deployPools } from './token-pools.ts';
 
-interface Site extends RampSite {
-  readonly rmnRemote: Contract;
-  readonly pools: Pools;
-}
+type Site = Awaited<ReturnType<typeof deploySite>>;
 
 const rmnDigest = keccak256(stringToHex('rmn home'));
 const rmnNodes = signersOf('rmn', 3);
@@ -89,7 +91,7 @@ export async function deploy16(foundations: Foundations): Promise<Deployment> {
   return {
     version: '1.6',
     routers: { a: a.router, b: b.router },
-    contracts: { a: addressesOf(a), b: addressesOf(b) },
+    contracts: { a: a.addresses, b: b.addresses },
     sentEvent: 'CCIPMessageSent',
 
     async createRamps(from) {
@@ -106,7 +108,11 @@ export async function deploy16(foundations: Foundations): Promise<Deployment> {
       encodeExtraArgs({ gasLimit, allowOutOfOrderExecution: outOfOrder }),
 
     readSent({ args }) {
-      const { message } = args as unknown as { message: RampMessage };
+      const message = args.message as {
+        readonly header: Pick<SentMessage, 'messageId' | 'sequenceNumber' | 'nonce'>;
+        readonly sender: Hex;
+        readonly receiver: Hex;
+      };
       const { messageId, sequenceNumber, nonce } = message.header;
       return {
         messageId,
@@ -136,18 +142,7 @@ export async function deploy16(foundations: Foundations): Promise<Deployment> {
         rmnSignatures: blessed ? await rmnSignatures(dest, offRamp, [root]) : [],
       };
       const receipt = await sendCommit(offRamp, report, dest.owner);
-      const [accepted] = offRamp.events(receipt, 'CommitReportAccepted');
-      if (!accepted) throw new Error('The off-ramp took the report and told of no root.');
-      return {
-        messages,
-        merkleRoot,
-        minSequenceNumber: first.sequenceNumber,
-        maxSequenceNumber: last.sequenceNumber,
-        isBlessed: blessed,
-        transactionHash: receipt.transactionHash,
-        blockNumber: Number(receipt.blockNumber),
-        log: accepted.log,
-      };
+      return committed(messages, merkleRoot, receipt, [offRamp, 'CommitReportAccepted'], blessed);
     },
 
     async execute(message, commit) {
@@ -156,17 +151,17 @@ export async function deploy16(foundations: Foundations): Promise<Deployment> {
       return sendExecution(offRamp, executionReport(message, commit), owner);
     },
 
-    async executeByHand(message, commit, { from, gasLimit }) {
+    async executeByHand(message, commit, from) {
       const report = executionReport(message, commit);
       // Zero keeps what the message says, for the receiver as for each token.
       const tokenGasOverrides = message.decoded.tokenAmounts.map(() => 0);
-      const overrides = [[{ receiverExecutionGasLimit: gasLimit, tokenGasOverrides }]];
+      const overrides = [[{ receiverExecutionGasLimit: 0n, tokenGasOverrides }]];
       return message.ramps.offRamp.send('manuallyExecute', [[report], overrides], { from });
     },
   };
 }
 
-async function deploySite(foundation: Foundation): Promise<Site> {
+async function deploySite(foundation: Foundation) {
   const { network, wrappedNative, link } = foundation;
   const { owner } = foundation.accounts['1.6'];
   const from = { from: owner };
@@ -200,13 +195,15 @@ async function deploySite(foundation: Foundation): Promise<Site> {
     [{ rmnHomeContractConfigDigest: rmnDigest, signers: nodes, fSign: FAULTY_RMN_NODES }],
     from,
   );
-  return { foundation, owner, rmnRemote, rmnProxy, router, registry, nonceManager, feeQuoter, pools };
+  const named = { rmnRemote, rmnProxy, router, nonceManager, feeQuoter };
+  const [pool, coinPool] = pools;
+  const addresses = addressesOf({ ...named, tokenAdminRegistry: registry, pool, coinPool });
+  return { ...named, foundation, owner, registry, pools, addresses };
 }
 
 /** Everything of a lane but its ramps. */
 async function connectSite(source: Site, dest: Site): Promise<void> {
   const { feeQuoter, foundation, owner } = source;
-  const { link, wrappedNative } = foundation;
   const destChainSelector = dest.foundation.network.selector;
   const from = { from: owner };
   await feeQuoter.send(
@@ -214,14 +211,7 @@ async function connectSite(source: Site, dest: Site): Promise<void> {
     [[{ destChainSelector, destChainConfig: evmDestChainConfig }]],
     from,
   );
-  const prices = {
-    tokenPriceUpdates: [
-      { sourceToken: wrappedNative.address, usdPerToken: parseEther('3000') },
-      { sourceToken: link.address, usdPerToken: parseEther('15') },
-    ],
-    gasPriceUpdates: [{ destChainSelector, usdPerUnitGas: 10n ** 12n }],
-  };
-  await feeQuoter.send('updatePrices', [prices], from);
+  await feeQuoter.send('updatePrices', [pricesOf(foundation, destChainSelector)], from);
   await connectPools(source, dest);
 }
 
@@ -234,14 +224,6 @@ async function connectOffRamp(ramps: Ramps, source: Site, dest: Site, isSigned: 
     onRamp: pad(ramps.onRamp.address),
   };
   await ramps.offRamp.send('applySourceChainConfigUpdates', [[update]], { from: dest.owner });
-}
-
-/** The message of the event, as far as it is read. */
-interface RampMessage {
-  readonly header: { readonly messageId: Hex; readonly sequenceNumber: bigint; readonly nonce: bigint };
-  readonly sender: Hex;
-  readonly data: Hex;
-  readonly receiver: Hex;
 }
 
 /** The same fields as the official client names them. */
@@ -284,18 +266,4 @@ async function rmnSignatures(dest: Site, offRamp: Contract, roots: readonly Merk
     },
   ]);
   return signEven(rmnNodes.slice(0, FAULTY_RMN_NODES + 1), keccak256(report));
-}
-
-function addressesOf(site: Site): Readonly<Record<string, Hex>> {
-  const { rmnRemote, rmnProxy, router, registry, nonceManager, feeQuoter, pools } = site;
-  return {
-    rmnRemote: rmnRemote.address,
-    rmnProxy: rmnProxy.address,
-    router: router.address,
-    tokenAdminRegistry: registry.address,
-    nonceManager: nonceManager.address,
-    feeQuoter: feeQuoter.address,
-    pool: pools[0].address,
-    coinPool: pools[1].address,
-  };
 }

@@ -5,13 +5,13 @@
  * first is the lane's own, the second one has to be asked for by sender and receiver.
  */
 import { concat, type Hex, keccak256, numberToHex, pad, parseEther, slice, zeroAddress } from 'viem';
-import { type Deployment, otherNetwork, type Ramps, type SentMessage } from './deployment.ts';
-import type { Foundation, Foundations } from './foundation.ts';
+import { addressesOf, type Deployment, otherNetwork, type Ramps, type SentMessage } from './deployment.ts';
+import { type Foundation, type Foundations, pricesOf } from './foundation.ts';
 import type { Contract } from './network.ts';
+import { type Signer, signEven, signersOf } from './oracles.ts';
 import { encodeExtraArgs } from './sdk-chain.ts';
-import { type Signer, signEven, signersOf } from './signers.ts';
 import { ccipContract } from './solidity.ts';
-import { ANY_FINALITY, connectPools, deployPoolsOf20, type Pools, setTransferFee } from './token-pools.ts';
+import { ANY_FINALITY, connectPools, deployPoolsOf20, setTransferFee } from './token-pools.ts';
 
 interface Verifier {
   readonly committee: readonly Signer[];
@@ -19,19 +19,7 @@ interface Verifier {
   readonly resolver: Contract;
 }
 
-interface Site {
-  readonly foundation: Foundation;
-  readonly owner: Hex;
-  readonly rmn: Contract;
-  readonly rmnProxy: Contract;
-  readonly router: Contract;
-  readonly registry: Contract;
-  readonly feeQuoter: Contract;
-  readonly verifiers: readonly [Verifier, Verifier];
-  readonly executor: Contract;
-  readonly executorProxy: Contract;
-  readonly pools: Pools;
-}
+type Site = Awaited<ReturnType<typeof deploySite>>;
 
 /** Begins every result, so that the resolver finds the contract which can check it. */
 const RESULT_TAG = '0x49ff34ed';
@@ -63,16 +51,17 @@ export async function deploy20(foundations: Foundations): Promise<Deployment> {
     return { ccvs, results };
   };
 
-  const execute = async (message: SentMessage, from: Hex, gasLimit: bigint) => {
+  const execute = async (message: SentMessage, from: Hex) => {
     const { ccvs, results } = await verifierResults(message);
-    const args = [encodedMessage(message), ccvs, results, Number(gasLimit)];
+    // Zero keeps the gas limit of the message.
+    const args = [encodedMessage(message), ccvs, results, 0];
     return message.ramps.offRamp.send('execute', args, { from });
   };
 
   return {
     version: '2.0',
     routers: { a: a.router, b: b.router },
-    contracts: { a: addressesOf(a), b: addressesOf(b) },
+    contracts: { a: a.addresses, b: b.addresses },
     sentEvent: 'CCIPMessageSent',
 
     async createRamps(from) {
@@ -99,12 +88,12 @@ export async function deploy20(foundations: Foundations): Promise<Deployment> {
     },
 
     verifierResults,
-    execute: (message) => execute(message, sites[otherNetwork(message.from)].owner, 0n),
-    executeByHand: (message, _commit, { from, gasLimit }) => execute(message, from, gasLimit),
+    execute: (message) => execute(message, sites[otherNetwork(message.from)].owner),
+    executeByHand: (message, _commit, from) => execute(message, from),
   };
 }
 
-async function deploySite(foundation: Foundation): Promise<Site> {
+async function deploySite(foundation: Foundation) {
   const { network, wrappedNative, link, feeAggregator } = foundation;
   const { owner } = foundation.accounts['2.0'];
   const from = { from: owner };
@@ -146,25 +135,24 @@ async function deploySite(foundation: Foundation): Promise<Site> {
     from,
   );
   const pools = await deployPoolsOf20({ foundation, owner, router, rmnProxy, registry });
-  return {
-    foundation,
-    owner,
-    rmn,
-    rmnProxy,
-    router,
-    registry,
-    feeQuoter,
-    verifiers,
-    executor,
-    executorProxy,
-    pools,
-  };
+  const [pool, coinPool] = pools;
+  const named = { rmn, rmnProxy, router, feeQuoter, executor, executorProxy };
+  const addresses = addressesOf({
+    ...named,
+    tokenAdminRegistry: registry,
+    verifier: first.resolver,
+    committeeVerifier: first.contract,
+    secondVerifier: second.resolver,
+    secondCommitteeVerifier: second.contract,
+    pool,
+    coinPool,
+  });
+  return { ...named, foundation, owner, registry, verifiers, pools, addresses };
 }
 
 /** Everything of a lane but its ramps, as far as the source has to know; and whom it believes in the other direction. */
 async function connectSite(source: Site, dest: Site): Promise<void> {
   const { foundation, owner, feeQuoter, router, verifiers, executor, pools } = source;
-  const { link, wrappedNative } = foundation;
   const selector = dest.foundation.network.selector;
   const from = { from: owner };
   const destChainConfig = {
@@ -185,14 +173,7 @@ async function connectSite(source: Site, dest: Site): Promise<void> {
     [[{ destChainSelector: selector, destChainConfig }]],
     from,
   );
-  const prices = {
-    tokenPriceUpdates: [
-      { sourceToken: wrappedNative.address, usdPerToken: parseEther('3000') },
-      { sourceToken: link.address, usdPerToken: parseEther('15') },
-    ],
-    gasPriceUpdates: [{ destChainSelector: selector, usdPerUnitGas: 10n ** 12n }],
-  };
-  await feeQuoter.send('updatePrices', [prices], from);
+  await feeQuoter.send('updatePrices', [pricesOf(foundation, selector)], from);
   for (const { contract, resolver, committee } of verifiers) {
     const remote = {
       router: router.address,
@@ -312,24 +293,4 @@ async function resultOf({ messageId }: SentMessage, { committee }: Verifier): Pr
   const signatures = await signEven(committee.slice(0, THRESHOLD), hash);
   const length = numberToHex(signatures.length * SIGNATURE_BYTES, { size: 2 });
   return concat([RESULT_TAG, length, ...signatures.map(({ r, s }) => concat([r, s]))]);
-}
-
-function addressesOf(site: Site): Readonly<Record<string, Hex>> {
-  const { rmn, rmnProxy, router, registry, feeQuoter, verifiers, executor, executorProxy, pools } = site;
-  const [first, second] = verifiers;
-  return {
-    rmn: rmn.address,
-    rmnProxy: rmnProxy.address,
-    router: router.address,
-    tokenAdminRegistry: registry.address,
-    feeQuoter: feeQuoter.address,
-    verifier: first.resolver.address,
-    committeeVerifier: first.contract.address,
-    secondVerifier: second.resolver.address,
-    secondCommitteeVerifier: second.contract.address,
-    executor: executor.address,
-    executorProxy: executorProxy.address,
-    pool: pools[0].address,
-    coinPool: pools[1].address,
-  };
 }

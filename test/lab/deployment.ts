@@ -43,37 +43,16 @@ export interface SentMessage {
 export interface Commit {
   readonly messages: readonly SentMessage[];
   readonly merkleRoot: Hex;
-  readonly minSequenceNumber: bigint;
-  readonly maxSequenceNumber: bigint;
   /** 1.6: the root came with signatures of the RMN. */
   readonly isBlessed: boolean;
   readonly transactionHash: Hex;
   readonly blockNumber: number;
-  readonly log: RawLog;
-}
-
-/** A root that the RMN has voted for. */
-export interface Blessing {
-  readonly commit: Commit;
-  readonly transactionHash: Hex;
-  readonly blockNumber: number;
-  readonly log: RawLog;
 }
 
 export interface VerifierResults {
   /** On the destination, in the order of the results. */
   readonly ccvs: readonly Hex[];
   readonly results: readonly Hex[];
-}
-
-export interface ExtraArgsOptions {
-  readonly from: NetworkKey;
-  readonly gasLimit: bigint;
-  readonly outOfOrder: boolean;
-  /** From 2.0 on. */
-  readonly finality: 'finalized' | 'safe' | number;
-  /** From 2.0 on: how many verifiers the sender asks for by name. */
-  readonly verifiers: number;
 }
 
 /** One version on both networks. */
@@ -84,7 +63,14 @@ export interface Deployment {
   readonly contracts: Readonly<Record<NetworkKey, Readonly<Record<string, Hex>>>>;
   /** Makes and configures new ramps from a network to the other; the routers do not know them yet. */
   createRamps(from: NetworkKey): Promise<Ramps>;
-  extraArgs(options: ExtraArgsOptions): Hex;
+  /** From 2.0 on with a finality, and how many verifiers the sender asks for by name. */
+  extraArgs(options: {
+    readonly from: NetworkKey;
+    readonly gasLimit: bigint;
+    readonly outOfOrder: boolean;
+    readonly finality: 'finalized' | 'safe' | number;
+    readonly verifiers: number;
+  }): Hex;
   /** The event that tells of a message, on the on-ramp. */
   readonly sentEvent: string;
   readSent(
@@ -97,17 +83,13 @@ export interface Deployment {
     options: { readonly blessed: boolean },
   ): Promise<Commit>;
   /** Up to 1.5. */
-  bless?(ramps: Ramps, commit: Commit): Promise<Blessing>;
+  bless?(ramps: Ramps, commit: Commit): Promise<RawReceipt>;
   /** From 2.0 on: of the verifiers that the destination asks for. */
   verifierResults?(message: SentMessage): Promise<VerifierResults>;
   /** As the oracle network does it. `commit` is there up to 1.6. */
   execute(message: SentMessage, commit: Commit | undefined): Promise<RawReceipt>;
-  /** As anybody may do it, once it has failed or waited long enough. A gas limit of 0 leaves the sender's. */
-  executeByHand(
-    message: SentMessage,
-    commit: Commit | undefined,
-    options: { readonly from: Hex; readonly gasLimit: bigint },
-  ): Promise<RawReceipt>;
+  /** As anybody may do it, once it has failed or waited long enough. */
+  executeByHand(message: SentMessage, commit: Commit | undefined, from: Hex): Promise<RawReceipt>;
 }
 
 /** How long after a commit anybody may execute. Up to 1.6. */
@@ -115,4 +97,13 @@ export const PERMISSIONLESS_AFTER_SECONDS = 600;
 
 export function otherNetwork(key: NetworkKey): NetworkKey {
   return key === 'a' ? 'b' : 'a';
+}
+
+/** The addresses of the contracts that there are. */
+export function addressesOf(
+  contracts: Readonly<Record<string, Contract | undefined>>,
+): Readonly<Record<string, Hex>> {
+  return Object.fromEntries(
+    Object.entries(contracts).flatMap(([name, contract]) => (contract ? [[name, contract.address]] : [])),
+  );
 }

@@ -20,24 +20,11 @@ export interface DriveOptions {
   readonly rounds?: number;
 }
 
-/** What has been done, by lane. */
-export interface Tally {
-  sent: number;
-  commits: number;
-  blessings: number;
-  succeeded: number;
-  failed: number;
-  retried: number;
-  leftAlone: number;
-}
-
-export type Tallies = ReadonlyMap<Lane, Readonly<Tally>>;
-
 /** Messages of a round, on average. */
 const MESSAGES_A_ROUND = 1.6;
 
-/** Resolves when the signal or the last round has come, and what was under way is done. */
-export async function drive(lab: Lab, options: DriveOptions): Promise<Tallies> {
+/** Resolves with what has been done, by lane, when the signal or the last round has come, and what was under way is done. */
+export async function drive(lab: Lab, options: DriveOptions) {
   const { seed, signal, messagesPerSecond = 2, rounds = Number.POSITIVE_INFINITY } = options;
   const derivation = createDerivation(seed);
   const pauseMs = (1000 * MESSAGES_A_ROUND * lab.lanes.length) / messagesPerSecond;
@@ -56,14 +43,9 @@ export async function drive(lab: Lab, options: DriveOptions): Promise<Tallies> {
   return new Map(tallies);
 }
 
-interface Traffic {
-  readonly tally: Tally;
-  round(): Promise<void>;
-}
-
-function createTraffic(lane: Lane, lab: Lab, randomness: Randomness): Traffic {
+function createTraffic(lane: Lane, lab: Lab, randomness: Randomness) {
   const { version } = lane;
-  const tally = { sent: 0, commits: 0, blessings: 0, succeeded: 0, failed: 0, retried: 0, leftAlone: 0 };
+  const tally = { sent: 0, commits: 0, succeeded: 0, failed: 0 };
   let sent: SentMessage[] = [];
   let committed: SentMessage[] = [];
   let ready: SentMessage[] = [];
@@ -106,8 +88,7 @@ function createTraffic(lane: Lane, lab: Lab, randomness: Randomness): Traffic {
   };
 
   const bless = async () => {
-    const blessings = await lane.bless(committed);
-    tally.blessings += blessings.length;
+    await lane.bless(committed);
     ready.push(...committed);
     committed = [];
   };
@@ -117,26 +98,19 @@ function createTraffic(lane: Lane, lab: Lab, randomness: Randomness): Traffic {
     if (!message) return;
     ready = rest;
     // One that has its order would hold up all behind it.
-    if (message.nonce === 0n && randomness.chance(0.05)) {
-      tally.leftAlone++;
-      return;
-    }
+    if (message.nonce === 0n && randomness.chance(0.05)) return;
     // Only the lab's own receivers can be told to fail.
     const fail = randomness.chance(0.15) && !foreign.has(message.messageId);
     const execution = await unlessReverted(() => lane.execute(message, { fail }));
-    if (!execution) tally.leftAlone++;
-    else if (execution.state === 'success') tally.succeeded++;
-    else {
-      tally.failed++;
-      if (fail) failed.push(message);
-    }
+    if (execution?.state === 'success') tally.succeeded++;
+    if (execution?.state !== 'failure') return;
+    tally.failed++;
+    if (fail) failed.push(message);
   };
 
   const retry = async () => {
     const message = failed.shift();
-    if (!message) return;
-    if (await unlessReverted(() => lane.executeByHand(message))) tally.retried++;
-    else tally.leftAlone++;
+    if (message) await unlessReverted(() => lane.executeByHand(message));
   };
 
   return {

@@ -6,33 +6,7 @@ import { labContract } from './solidity.ts';
 export const versions = ['1.2', '1.5', '1.6', '2.0'] as const;
 export type Version = (typeof versions)[number];
 
-/** The accounts of a version on each network. All are unlocked on the node. */
-export interface Accounts {
-  /** Deploys and owns the contracts, and transmits the reports of the oracle networks. */
-  readonly owner: Hex;
-  readonly sender: Hex;
-}
-
-export interface Foundation {
-  readonly network: Network;
-  readonly wrappedNative: Contract;
-  readonly link: Contract;
-  /** Have pools in every version: one with 18 decimals, one with 6. */
-  readonly tokens: readonly [Contract, Contract];
-  /** Takes every message, but those it is told to refuse. */
-  readonly receiver: Contract;
-  /** The same, but in 2.0 it asks for a second verifier too. */
-  readonly strictReceiver: Contract;
-  /** The sender that is a contract. */
-  readonly batchSender: Contract;
-  readonly accounts: Readonly<Record<Version, Accounts>>;
-  readonly blessVoter: Hex;
-  readonly curseVoter: Hex;
-  readonly feeAggregator: Hex;
-  /** Executes by hand: nobody special. */
-  readonly bystander: Hex;
-}
-
+export type Foundation = Awaited<ReturnType<typeof layFoundation>>;
 export type Foundations = Readonly<Record<NetworkKey, Foundation>>;
 
 /** From this one on, the lab uses no account of a node: they are for tests. */
@@ -44,8 +18,9 @@ export function accountAt(network: Network, index: number): Hex {
   return account;
 }
 
-export async function layFoundation(network: Network): Promise<Foundation> {
+export async function layFoundation(network: Network) {
   const account = (index: number) => accountAt(network, index);
+  /** The owner deploys and owns the contracts of a version, and transmits the reports of the oracle networks. */
   const accountsOf = (index: number) => ({ owner: account(1 + index), sender: account(5 + index) });
   const wrappedNative = await network.deploy(labContract('WrappedNative'));
   const link = await network.deploy(labContract('MintableToken'), ['Chainlink', 'LINK', 18]);
@@ -73,14 +48,19 @@ export async function layFoundation(network: Network): Promise<Foundation> {
     network,
     wrappedNative,
     link,
+    /** Have pools in every version: one with 18 decimals, one with 6. */
     tokens,
+    /** Takes every message, but those it is told to refuse. */
     receiver,
+    /** The same, but in 2.0 it asks for a second verifier too. */
     strictReceiver,
+    /** The sender that is a contract. */
     batchSender,
     accounts,
     feeAggregator: account(9),
     blessVoter: account(10),
     curseVoter: account(11),
+    /** Executes by hand: nobody special. */
     bystander: account(12),
   };
 }
@@ -94,4 +74,20 @@ export async function equip(foundation: Foundation, account: Hex, router: Hex): 
     await token.send('mint', [account, PLENTY]);
     await token.send('approve', [router, maxUint256], { from: account });
   }
+}
+
+/** What native coins, LINK and `others` cost in dollars, and gas on the destination. */
+export function pricesOf(
+  { wrappedNative, link }: Foundation,
+  destChainSelector: bigint,
+  others: readonly Contract[] = [],
+) {
+  return {
+    tokenPriceUpdates: [
+      { sourceToken: wrappedNative.address, usdPerToken: parseEther('3000') },
+      { sourceToken: link.address, usdPerToken: parseEther('15') },
+      ...others.map(({ address }) => ({ sourceToken: address, usdPerToken: parseEther('1') })),
+    ],
+    gasPriceUpdates: [{ destChainSelector, usdPerUnitGas: 10n ** 12n }],
+  };
 }

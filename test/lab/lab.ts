@@ -26,50 +26,16 @@ import {
 import { type Lane, openLane } from './lane.ts';
 import { createNetwork, createRpc, type Network, type NetworkKey } from './network.ts';
 import { startNode } from './nodes.ts';
-import { EVMChain, type SdkEvmChain, type SdkWallet, silent } from './sdk-chain.ts';
+import { EVMChain, type SdkEvmChain, silent } from './sdk-chain.ts';
 
-export type { Blessing, Commit, Ramps, SentMessage, VerifierResults } from './deployment.ts';
+export type { Ramps, SentMessage } from './deployment.ts';
 export { PERMISSIONLESS_AFTER_SECONDS } from './deployment.ts';
 export { FIRST_FREE_ACCOUNT, type Version, versions } from './foundation.ts';
 export { type Execution, type Lane, NotExecuted, type SendOptions } from './lane.ts';
-export type { Contract, Fork, NetworkKey, RawBlock, RawLog, RawReceipt, Reorganisation } from './network.ts';
+export type { Contract, NetworkKey, RawLog } from './network.ts';
 
-export interface LabOptions {
-  /** Default: all. */
-  readonly versions?: readonly Version[];
-  /** A block every so many milliseconds, from when the lab is ready. */
-  readonly blockEveryMs?: number;
-}
-
-export interface LabNetwork extends Network {
-  /** As the official client calls it. */
-  readonly name: string;
-  /** Of the versions that the lab has. */
-  readonly routers: Readonly<Partial<Record<Version, Hex>>>;
-  /** By version and name; the ramps are the present ones (`onRamp` sends from here, `offRamp` receives here). */
-  readonly contracts: Readonly<Partial<Record<Version, Readonly<Record<string, Hex>>>>>;
-  /** Tokens, receiver and the sender that is a contract. */
-  readonly foundation: Foundation;
-  /** The official client on this network, with nothing but the chain to read from. A new one, for it remembers heads. */
-  sdk(): Promise<SdkEvmChain>;
-  /** One of the node's accounts as the official client wants its wallets. */
-  sdkWallet(account?: Hex): Promise<SdkWallet>;
-}
-
-export interface Lab {
-  readonly a: LabNetwork;
-  readonly b: LabNetwork;
-  readonly networks: readonly [LabNetwork, LabNetwork];
-  readonly lanes: readonly Lane[];
-  /** The lane of a version that starts at a network. */
-  lane(version: Version, from?: NetworkKey): Lane;
-  /** The lane that a message took. */
-  laneOf(message: Pick<SentMessage, 'version' | 'from'>): Lane;
-  network(key: NetworkKey): LabNetwork;
-  /** Moves the clocks of both networks. */
-  travel(seconds: number): Promise<void>;
-  stop(): Promise<void>;
-}
+export type LabNetwork = ReturnType<typeof labNetwork>;
+export type Lab = Awaited<ReturnType<typeof startLab>>;
 
 const chains = {
   a: { name: 'geth-testnet', chainId: 1337, selector: 3379446385462418246n },
@@ -83,8 +49,14 @@ const deployers: Readonly<Record<Version, (foundations: Foundations) => Promise<
   '2.0': deploy20,
 };
 
-export async function startLab(options: LabOptions = {}): Promise<Lab> {
-  const { versions: wanted = versions, blockEveryMs = 0 } = options;
+/** @param blockEveryMs a block every so many milliseconds, from when the lab is ready; 0: with each transaction */
+export async function startLab({
+  versions: wanted = versions,
+  blockEveryMs = 0,
+}: {
+  readonly versions?: readonly Version[];
+  readonly blockEveryMs?: number;
+} = {}) {
   const [a, b] = await startNetworks();
   try {
     const [foundationA, foundationB] = await Promise.all([layFoundation(a), layFoundation(b)]);
@@ -106,19 +78,22 @@ export async function startLab(options: LabOptions = {}): Promise<Lab> {
       a: labNetwork(a, foundationA, deployments, lanes),
       b: labNetwork(b, foundationB, deployments, lanes),
     };
-    const lane: Lab['lane'] = (version, from = 'a') => {
+    /** The lane of a version that starts at a network. */
+    const lane = (version: Version, from: NetworkKey = 'a'): Lane => {
       const found = lanes.find((lane) => lane.version === version && lane.from === from);
       if (!found) throw new Error(`This lab was started without ${version}.`);
       return found;
     };
     return {
       ...networks,
-      networks: [networks.a, networks.b],
+      networks: [networks.a, networks.b] as const,
       lanes,
       lane,
-      laneOf: ({ version, from }) => lane(version, from),
-      network: (key) => networks[key],
-      async travel(seconds) {
+      /** The lane that a message took. */
+      laneOf: ({ version, from }: Pick<SentMessage, 'version' | 'from'>) => lane(version, from),
+      network: (key: NetworkKey) => networks[key],
+      /** Moves the clocks of both networks. */
+      async travel(seconds: number) {
         await Promise.all([a.travel(seconds), b.travel(seconds)]);
       },
       async stop() {
@@ -137,7 +112,7 @@ async function startNetworks(): Promise<readonly [Network, Network]> {
       const { chainId, selector } = chains[key];
       const node = await startNode({ chainId });
       const accounts = await createRpc(node.url)<Hex[]>('eth_accounts');
-      return createNetwork({ key, chainId, selector, accounts, node });
+      return createNetwork(node, { key, chainId, selector, accounts });
     }),
   );
   const [a, b] = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
@@ -151,9 +126,10 @@ function labNetwork(
   foundation: Foundation,
   deployments: readonly Deployment[],
   lanes: readonly Lane[],
-): LabNetwork {
+) {
   const { key } = network;
   const clients: SdkEvmChain[] = [];
+  /** The official client on this network, with nothing but the chain to read from. A new one, for it remembers heads. */
   const sdk = async () => {
     const client = await EVMChain.fromUrl(network.url, { apiClient: null, logger: silent });
     clients.push(client);
@@ -170,17 +146,24 @@ function labNetwork(
   };
   return {
     ...network,
+    /** As the official client calls it. */
     name: chains[key].name,
+    /** Tokens, receiver and the sender that is a contract. */
     foundation,
-    routers: Object.fromEntries(deployments.map(({ version, routers }) => [version, routers[key].address])),
-    get contracts() {
+    /** Of the versions that the lab has. */
+    routers: Object.fromEntries(
+      deployments.map(({ version, routers }) => [version, routers[key].address]),
+    ) as Readonly<Partial<Record<Version, Hex>>>,
+    /** By version and name; the ramps are the present ones (`onRamp` sends from here, `offRamp` receives here). */
+    get contracts(): Readonly<Partial<Record<Version, Readonly<Record<string, Hex>>>>> {
       return Object.fromEntries(
         deployments.map(({ version, contracts }) => [version, { ...contracts[key], ...rampsOf(version) }]),
       );
     },
     sdk,
-    async sdkWallet(account = accountAt(network, 0)) {
-      return (await sdk()).provider.getSigner(account);
+    /** One of the node's accounts as the official client wants its wallets. */
+    async sdkWallet() {
+      return (await sdk()).provider.getSigner(accountAt(network, 0));
     },
     async stop() {
       for (const client of clients) client.destroy();

@@ -1,16 +1,8 @@
 /** One lane of one version: what users, oracles and bystanders do on it. */
 import { type Hex, numberToHex, pad, zeroAddress } from 'viem';
-import {
-  type Blessing,
-  type Commit,
-  type Deployment,
-  otherNetwork,
-  type Ramps,
-  type SentMessage,
-  type VerifierResults,
-} from './deployment.ts';
-import { equip, type Foundations, type Version } from './foundation.ts';
-import type { Contract, ContractEvent, NetworkKey, RawLog, RawReceipt } from './network.ts';
+import { type Commit, type Deployment, otherNetwork, type Ramps, type SentMessage } from './deployment.ts';
+import { equip, type Foundations } from './foundation.ts';
+import type { ContractEvent, NetworkKey, RawLog, RawReceipt } from './network.ts';
 import { EVMChain } from './sdk-chain.ts';
 
 export interface SendOptions {
@@ -35,72 +27,16 @@ export interface SendOptions {
   readonly finality?: 'finalized' | 'safe' | number;
   /** 2.0: how many verifiers to name, 1 or 2. Default: none by name, which means the lane's own one. */
   readonly verifiers?: number;
-  /** Instead of those made from the options above. */
-  readonly extraArgs?: Hex;
 }
 
 export interface Execution {
   readonly message: SentMessage;
   readonly state: 'success' | 'failure';
-  readonly returnData: Hex;
   readonly transactionHash: Hex;
-  readonly blockNumber: number;
   readonly blockHash: Hex;
-  readonly log: RawLog;
 }
 
-export interface Replacement {
-  readonly before: Ramps;
-  readonly after: Ramps;
-}
-
-export interface Lane {
-  /** Such as `1.6 a→b`. */
-  readonly name: string;
-  readonly version: Version;
-  readonly from: NetworkKey;
-  readonly to: NetworkKey;
-  /** The present ones. */
-  readonly ramps: Ramps;
-  /** Sends one transaction with `count` messages. */
-  send(options?: SendOptions): Promise<readonly SentMessage[]>;
-  sendOne(options?: Omit<SendOptions, 'count'>): Promise<SentMessage>;
-  /** Every message that anybody sent over the present ramps, from a block on, in the order of its number. */
-  sentSince(blockNumber: number): Promise<readonly SentMessage[]>;
-  /**
-   * Commits one root over messages with consecutive sequence numbers, the lane's next. Up to 1.6. `blessed` (1.6) has
-   * the RMN sign the root; it and the lane's configuration are switched for it, one transaction more.
-   */
-  commit(messages: readonly SentMessage[], options?: { readonly blessed?: boolean }): Promise<Commit>;
-  /** Has the RMN bless the roots of these messages. Up to 1.5, where nothing is executed without. */
-  bless(messages: readonly SentMessage[]): Promise<readonly Blessing[]>;
-  /** The signatures without which nothing is executed. From 2.0 on. */
-  verifierResults(message: SentMessage): Promise<VerifierResults>;
-  /** Executes as the oracle network does; with `fail`, the receiver refuses. */
-  execute(message: SentMessage, options?: { readonly fail?: boolean }): Promise<Execution>;
-  /**
-   * Executes as anybody may, once it has failed or the permissionless threshold has passed since the commit. The
-   * receiver takes the message now, unless it shall `fail`: as a first attempt that leaves a failure, as a later one
-   * too on 1.2; from 1.5 on the contracts revert then, and this throws.
-   */
-  executeByHand(
-    message: SentMessage,
-    options?: { readonly fail?: boolean; readonly from?: Hex; readonly gasLimit?: bigint },
-  ): Promise<Execution>;
-  /** The commit of a message, if the lab made one. */
-  commitOf(message: SentMessage): Commit | undefined;
-  /** Has the receiver refuse a message with this return data, or by using up all its gas. */
-  refuseWith(message: SentMessage, manner: Hex | 'all-gas'): Promise<void>;
-  /** Tells the receiver which messages to refuse, or to take again. */
-  refuse(messages: readonly SentMessage[], refused?: boolean): Promise<void>;
-  /**
-   * Deploys new ramps and has the routers use them: OnRampSet, OffRampAdded, and OffRampRemoved unless the old
-   * off-ramp is kept for what is under way. Sequence numbers begin again with 1.
-   */
-  replaceRamps(options?: { readonly keepOffRamp?: boolean }): Promise<Replacement>;
-  /** Takes the off-ramp from its router: OffRampRemoved. */
-  removeOffRamp(ramps: Ramps): Promise<void>;
-}
+export type Lane = Awaited<ReturnType<typeof openLane>>;
 
 /** The off-ramp passed over the message. */
 export class NotExecuted extends Error {
@@ -110,19 +46,9 @@ export class NotExecuted extends Error {
 const DEFAULT_GAS_LIMIT = 200_000n;
 const STATES: Readonly<Record<number, Execution['state']>> = { 2: 'success', 3: 'failure' };
 
-function lowerCase(address: Hex): Hex {
-  return address.toLowerCase() as Hex;
-}
+const lowerCase = (address: Hex) => address.toLowerCase() as Hex;
 
-function isReceiverOf(message: SentMessage): (contract: Contract) => boolean {
-  return ({ address }) => address === message.receiver;
-}
-
-export async function openLane(
-  deployment: Deployment,
-  foundations: Foundations,
-  from: NetworkKey,
-): Promise<Lane> {
+export async function openLane(deployment: Deployment, foundations: Foundations, from: NetworkKey) {
   const { version } = deployment;
   const to = otherNetwork(from);
   const name = `${version} ${from}→${to}`;
@@ -140,16 +66,15 @@ export async function openLane(
   const equipped = new Map<Hex, Promise<void>>();
 
   let ramps = await deployment.createRamps(from);
-  await sourceRouter.send(
-    'applyRampUpdates',
-    [[{ destChainSelector, onRamp: ramps.onRamp.address }], [], []],
-    sourceOwner,
-  );
-  await destRouter.send(
-    'applyRampUpdates',
-    [[], [], [{ sourceChainSelector, offRamp: ramps.offRamp.address }]],
-    destOwner,
-  );
+  /** Has the routers use the ramps, and no longer those before them. */
+  const nameRamps = async (before?: Ramps) => {
+    const removed = before ? [{ sourceChainSelector, offRamp: before.offRamp.address }] : [];
+    const added = [{ sourceChainSelector, offRamp: ramps.offRamp.address }];
+    await destRouter.send('applyRampUpdates', [[], removed, added], destOwner);
+    const onRamps = [{ destChainSelector, onRamp: ramps.onRamp.address }];
+    await sourceRouter.send('applyRampUpdates', [onRamps, [], []], sourceOwner);
+  };
+  await nameRamps();
 
   const equippedOnce = (account: Hex) => {
     const done = equipped.get(account) ?? equip(source, account, sourceRouter.address);
@@ -193,8 +118,7 @@ export async function openLane(
       finality = 'finalized',
       verifiers = 0,
     } = options;
-    const extraArgs =
-      options.extraArgs ?? deployment.extraArgs({ from, gasLimit, outOfOrder, finality, verifiers });
+    const extraArgs = deployment.extraArgs({ from, gasLimit, outOfOrder, finality, verifiers });
     const via = options.via ?? (count === 1 ? 'account' : 'contract');
     if (via === 'account' && count !== 1) throw new Error('An account sends one message in a transaction.');
     const account = options.from ?? sender;
@@ -223,28 +147,24 @@ export async function openLane(
       .map((event) => messageOf(event, receipt, through));
   };
 
-  const refuse = async (messages: readonly SentMessage[], refused = true) => {
-    const strangers = messages.filter((message) => !receivers.some(isReceiverOf(message)));
-    if (strangers.length > 0) throw new Error("Only the lab's own receivers can be made to refuse.");
-    for (const receiver of receivers) {
-      const ids = messages.flatMap((message) => (isReceiverOf(message)(receiver) ? [message.messageId] : []));
-      if (ids.length > 0) await receiver.send('refuse', [ids, refused], destOwner);
-    }
+  /** Only the lab's own receivers can be made to refuse. */
+  const ownReceiverOf = (message: SentMessage) => {
+    const found = receivers.find(({ address }) => address === message.receiver);
+    if (!found) throw new Error(`${message.receiver} is not one of the lab's own receivers.`);
+    return found;
   };
 
-  const refuseWith = async (message: SentMessage, manner: Hex | 'all-gas') => {
-    const [own] = receivers.filter(isReceiverOf(message));
-    if (!own) throw new Error("Only the lab's own receivers can be made to refuse.");
-    const [kind, data] = manner === 'all-gas' ? [2, '0x'] : [1, manner];
-    await own.send('refuseWith', [message.messageId, kind, data], destOwner);
+  /** Tells the receivers to refuse messages, or to take them again. */
+  const refuse = async (messages: readonly SentMessage[], refused = true) => {
+    for (const message of messages)
+      await ownReceiverOf(message).send('refuse', [[message.messageId], refused], destOwner);
   };
 
   /** Asks the chain what the receiver will do, for a fork may have changed it. */
   const prepareReceiver = async (message: SentMessage, fail: boolean) => {
-    const refused = await receivers
-      .find(isReceiverOf(message))
-      ?.read<boolean>('isRefused', [message.messageId]);
-    if ((refused ?? false) !== fail) await refuse([message], fail);
+    const own = receivers.find(({ address }) => address === message.receiver);
+    const refused = (await own?.read<boolean>('isRefused', [message.messageId])) ?? false;
+    if (refused !== fail) await refuse([message], fail);
   };
 
   const executionOf = (message: SentMessage, receipt: RawReceipt): Execution => {
@@ -258,100 +178,119 @@ export async function openLane(
           'or it was tried before and must be executed by hand.',
       );
     }
-    const { log, args } = event;
-    return {
-      message,
-      state,
-      returnData: args.returnData as Hex,
-      transactionHash: receipt.transactionHash,
-      blockNumber: Number(receipt.blockNumber),
-      blockHash: receipt.blockHash,
-      log,
-    };
+    const { transactionHash, blockHash } = receipt;
+    return { message, state, transactionHash, blockHash };
   };
 
-  const removeOffRamp = async ({ offRamp }: Ramps) => {
-    const removed = [{ sourceChainSelector, offRamp: offRamp.address }];
-    await destRouter.send('applyRampUpdates', [[], removed, []], destOwner);
+  const sendOne = async (options?: Omit<SendOptions, 'count'>): Promise<SentMessage> => {
+    const [message] = await send(options);
+    if (!message) throw new Error(`${name}: the transaction sent no message.`);
+    return message;
+  };
+
+  /** Every message that anybody sent over the present ramps, from a block on, in the order of its number. */
+  const sentSince = async (blockNumber: number): Promise<readonly SentMessage[]> => {
+    const through = ramps;
+    const logs = await source.network.rpc<readonly RawLog[]>('eth_getLogs', [
+      { address: through.onRamp.address, fromBlock: numberToHex(blockNumber), toBlock: 'latest' },
+    ]);
+    const messages: SentMessage[] = [];
+    for (const hash of new Set(logs.map(({ transactionHash }) => transactionHash))) {
+      const receipt = await source.network.rpc<RawReceipt>('eth_getTransactionReceipt', [hash]);
+      for (const event of through.onRamp.events(receipt, deployment.sentEvent))
+        messages.push(messageOf(event, receipt, through));
+    }
+    return messages.sort((a, b) => Number(a.sequenceNumber - b.sequenceNumber));
+  };
+
+  /**
+   * Commits one root over messages with consecutive sequence numbers, the lane's next. Up to 1.6. `blessed` (1.6) has
+   * the RMN sign the root; it and the lane's configuration are switched for it, one transaction more.
+   */
+  const commit = async (messages: readonly SentMessage[], { blessed = false } = {}): Promise<Commit> => {
+    const [first] = messages;
+    if (!first) throw new Error('A commit needs a message.');
+    if (!deployment.commit) throw new Error(`${version} knows no commits.`);
+    messages.forEach(({ sequenceNumber }, index) => {
+      if (sequenceNumber !== first.sequenceNumber + BigInt(index))
+        throw new Error(`${name}: a root is over consecutive sequence numbers.`);
+    });
+    const made = await deployment.commit(first.ramps, messages, { blessed });
+    for (const { messageId } of messages) commits.set(messageId, made);
+    return made;
+  };
+
+  /** Has the RMN bless the roots of these messages. Up to 1.5, where nothing is executed without. */
+  const bless = async (messages: readonly SentMessage[]): Promise<readonly RawReceipt[]> => {
+    if (!deployment.bless) throw new Error(`${version} blesses no roots by themselves.`);
+    const receipts: RawReceipt[] = [];
+    for (const root of new Set(messages.map(({ messageId }) => commits.get(messageId)))) {
+      const [first] = root?.messages ?? [];
+      if (!root || !first) throw new Error(`${name}: a message is not committed.`);
+      receipts.push(await deployment.bless(first.ramps, root));
+    }
+    return receipts;
   };
 
   return {
+    /** Such as `1.6 a→b`. */
     name,
     version,
     from,
     to,
+    isCommitted: deployment.commit !== undefined,
+    isBlessed: deployment.bless !== undefined,
+    /** The present ones. */
     get ramps() {
       return ramps;
     },
+    /** Sends one transaction with `count` messages. */
     send,
-    async sendOne(options) {
-      const [message] = await send(options);
-      if (!message) throw new Error(`${name}: the transaction sent no message.`);
-      return message;
+    sendOne,
+    sentSince,
+    commit,
+    bless,
+    /** Everything that comes before an execution in this version. */
+    async prepare(messages: readonly SentMessage[]) {
+      if (deployment.commit) await commit(messages);
+      if (deployment.bless) await bless(messages);
     },
-    async sentSince(blockNumber) {
-      const through = ramps;
-      const logs = await source.network.rpc<readonly RawLog[]>('eth_getLogs', [
-        { address: through.onRamp.address, fromBlock: numberToHex(blockNumber), toBlock: 'latest' },
-      ]);
-      const messages: SentMessage[] = [];
-      for (const hash of new Set(logs.map(({ transactionHash }) => transactionHash))) {
-        const receipt = await source.network.rpc<RawReceipt>('eth_getTransactionReceipt', [hash]);
-        for (const event of through.onRamp.events(receipt, deployment.sentEvent))
-          messages.push(messageOf(event, receipt, through));
-      }
-      return messages.sort((a, b) => Number(a.sequenceNumber - b.sequenceNumber));
-    },
-    async commit(messages, { blessed = false } = {}) {
-      const [first] = messages;
-      if (!first) throw new Error('A commit needs a message.');
-      if (!deployment.commit) throw new Error(`${version} knows no commits.`);
-      messages.forEach(({ sequenceNumber }, index) => {
-        if (sequenceNumber !== first.sequenceNumber + BigInt(index))
-          throw new Error(`${name}: a root is over consecutive sequence numbers.`);
-      });
-      const commit = await deployment.commit(first.ramps, messages, { blessed });
-      for (const { messageId } of messages) commits.set(messageId, commit);
-      return commit;
-    },
-    async bless(messages) {
-      if (!deployment.bless) throw new Error(`${version} blesses no roots by themselves.`);
-      const blessings: Blessing[] = [];
-      for (const commit of new Set(messages.map(({ messageId }) => commits.get(messageId)))) {
-        const [first] = commit?.messages ?? [];
-        if (!commit || !first) throw new Error(`${name}: a message is not committed.`);
-        blessings.push(await deployment.bless(first.ramps, commit));
-      }
-      return blessings;
-    },
-    async verifierResults(message) {
+    /** The signatures without which nothing is executed. From 2.0 on. */
+    verifierResults(message: SentMessage) {
       if (!deployment.verifierResults) throw new Error(`${version} knows no verifiers.`);
       return deployment.verifierResults(message);
     },
-    async execute(message, { fail = false } = {}) {
+    /** Executes as the oracle network does; with `fail`, the receiver refuses. */
+    async execute(message: SentMessage, { fail = false } = {}) {
       await prepareReceiver(message, fail);
       return executionOf(message, await deployment.execute(message, commits.get(message.messageId)));
     },
-    async executeByHand(message, { fail = false, from: account = dest.bystander, gasLimit = 0n } = {}) {
-      await prepareReceiver(message, fail);
-      const commit = commits.get(message.messageId);
-      const receipt = await deployment.executeByHand(message, commit, { from: account, gasLimit });
-      return executionOf(message, receipt);
+    /**
+     * Executes as anybody may, once it has failed or the permissionless threshold has passed since the commit. The
+     * receiver takes the message now.
+     */
+    async executeByHand(message: SentMessage) {
+      await prepareReceiver(message, false);
+      const root = commits.get(message.messageId);
+      return executionOf(message, await deployment.executeByHand(message, root, dest.bystander));
     },
-    commitOf: ({ messageId }) => commits.get(messageId),
+    /** The commit of a message, if the lab made one. */
+    commitOf: ({ messageId }: SentMessage) => commits.get(messageId),
     refuse,
-    refuseWith,
-    async replaceRamps({ keepOffRamp = false } = {}) {
-      const before = ramps;
-      const after = await deployment.createRamps(from);
-      const removed = keepOffRamp ? [] : [{ sourceChainSelector, offRamp: before.offRamp.address }];
-      const added = [{ sourceChainSelector, offRamp: after.offRamp.address }];
-      await destRouter.send('applyRampUpdates', [[], removed, added], destOwner);
-      const onRamps = [{ destChainSelector, onRamp: after.onRamp.address }];
-      await sourceRouter.send('applyRampUpdates', [onRamps, [], []], sourceOwner);
-      ramps = after;
-      return { before, after };
+    /** Has the receiver refuse a message with this return data, or by using up all its gas. */
+    async refuseWith(message: SentMessage, manner: Hex | 'all-gas') {
+      const [kind, data] = manner === 'all-gas' ? [2, '0x'] : [1, manner];
+      await ownReceiverOf(message).send('refuseWith', [message.messageId, kind, data], destOwner);
     },
-    removeOffRamp,
+    /**
+     * Deploys new ramps and has the routers use them: OnRampSet, OffRampAdded and OffRampRemoved. Sequence numbers begin
+     * again with 1.
+     */
+    async replaceRamps() {
+      const before = ramps;
+      ramps = await deployment.createRamps(from);
+      await nameRamps(before);
+      return { before, after: ramps };
+    },
   };
 }

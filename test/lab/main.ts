@@ -59,7 +59,7 @@ async function run(): Promise<void> {
     const { signal } = stopping;
     await Promise.all([
       drive(lab, { seed, messagesPerSecond, signal }),
-      driveSolana(solana, lab.a.foundation.receiver.address, { seed, signal, roundEveryMs: 2_000 }),
+      driveSolana(solana, lab.a.foundation.receiver.address, seed, signal),
     ]);
   } finally {
     say('Stopping …');
@@ -71,19 +71,8 @@ async function run(): Promise<void> {
 
 function startServer(config: string): ChildProcess {
   const program = path.join(repository, 'bin/lanescan');
-  const data = path.join(folder, 'data');
-  const args = [
-    'serve',
-    '--index',
-    '--config',
-    config,
-    '--data',
-    data,
-    '--port',
-    port,
-    '--log-level',
-    'warn',
-  ];
+  const places = ['--config', config, '--data', path.join(folder, 'data')];
+  const args = ['serve', '--index', ...places, '--port', port, '--log-level', 'warn'];
   return spawn(process.execPath, [program, ...args], {
     cwd: folder,
     stdio: ['ignore', 'inherit', 'inherit'],

@@ -51,15 +51,13 @@ export interface RawBlock {
   readonly hash: Hex;
   readonly parentHash: Hex;
   readonly timestamp: Hex;
-  readonly transactions: readonly RawTransaction[];
-}
-
-export interface RawTransaction {
-  readonly hash: Hex;
-  readonly from: Hex;
-  readonly to: Hex | null;
-  readonly input: Hex;
-  readonly value: Hex;
+  readonly transactions: readonly {
+    readonly hash: Hex;
+    readonly from: Hex;
+    readonly to: Hex | null;
+    readonly input: Hex;
+    readonly value: Hex;
+  }[];
 }
 
 export interface Call {
@@ -71,55 +69,7 @@ export interface Call {
   readonly gas?: bigint;
 }
 
-/** A moment of a chain to which it can be taken back. */
-export interface Fork {
-  /** The last block that stays. */
-  readonly blockNumber: number;
-  /**
-   * Takes everything since back and mines other blocks instead, `blocks` of them (default: as many as were taken
-   * back, and one more, as nodes follow the longer branch).
-   *
-   * `keep` chooses which of the orphaned transactions find their way into the new branch, one a block; default none.
-   * A fork can be abandoned once.
-   */
-  abandon(options?: {
-    readonly blocks?: number;
-    readonly keep?: 'all' | ((transaction: RawTransaction) => boolean);
-  }): Promise<Reorganisation>;
-}
-
-export interface Reorganisation {
-  /** Hashes of the blocks that are gone. */
-  readonly orphaned: readonly Hex[];
-  /** Receipts of the transactions that were kept, in their order. */
-  readonly kept: readonly RawReceipt[];
-}
-
-export interface Network {
-  /** `a` or `b`. */
-  readonly key: NetworkKey;
-  readonly chainId: number;
-  readonly selector: bigint;
-  readonly url: string;
-  /** Unlocked: the node signs for them. */
-  readonly accounts: readonly Hex[];
-  rpc<T>(method: string, params?: readonly unknown[]): Promise<T>;
-  /** Sends a transaction and waits until it is in a block; throws what the contract said if it reverts. */
-  transact(call: Call): Promise<RawReceipt>;
-  deploy(code: ContractCode, args?: readonly unknown[], options?: { readonly from?: Hex }): Promise<Contract>;
-  contract(address: Hex, abi: Abi): Contract;
-  blockNumber(): Promise<number>;
-  block(number: number | 'latest'): Promise<RawBlock>;
-  mine(blocks?: number): Promise<void>;
-  /** Moves the clock and mines a block, so that the new time counts. */
-  travel(seconds: number): Promise<void>;
-  /** Runs `work` and puts its first `count` transactions into one block; further ones get blocks of their own. */
-  inOneBlock<T>(count: number, work: () => Promise<T>): Promise<T>;
-  fork(): Promise<Fork>;
-  /** Kills the node; everything fails from then on. */
-  stop(): Promise<void>;
-}
-
+export type Network = ReturnType<typeof createNetwork>;
 export type NetworkKey = 'a' | 'b';
 
 export interface ContractEvent {
@@ -128,7 +78,7 @@ export interface ContractEvent {
 }
 
 export interface Contract {
-  readonly network: Network;
+  readonly networkKey: NetworkKey;
   readonly address: Hex;
   readonly abi: Abi;
   /** A call that changes something. */
@@ -156,14 +106,21 @@ export class CallFailure extends Error {
 
 const GAS_LIMIT = 30_000_000n;
 
-export function createNetwork(options: {
-  readonly key: NetworkKey;
-  readonly chainId: number;
-  readonly selector: bigint;
-  readonly accounts: readonly Hex[];
-  readonly node: ChainProcess;
-}): Network {
-  const { key, chainId, selector, accounts, node } = options;
+/** @param accounts unlocked: the node signs for them */
+export function createNetwork(
+  node: ChainProcess,
+  {
+    key,
+    chainId,
+    selector,
+    accounts,
+  }: {
+    readonly key: NetworkKey;
+    readonly chainId: number;
+    readonly selector: bigint;
+    readonly accounts: readonly Hex[];
+  },
+) {
   const [owner] = accounts;
   /** Errors of all contracts met so far: whichever of them reverts deep inside is named. */
   const knownErrors = new Map<string, Abi[number]>();
@@ -185,6 +142,7 @@ export function createNetwork(options: {
     }
   };
 
+  /** Sends a transaction and waits until it is in a block; throws what the contract said if it reverts. */
   const transact = async ({ from = owner, to, data, value, gas = GAS_LIMIT }: Call) => {
     const request = {
       from,
@@ -203,7 +161,7 @@ export function createNetwork(options: {
   const contract = (address: Hex, abi: Abi): Contract => {
     for (const item of abi) if (item.type === 'error') knownErrors.set(JSON.stringify(item), item);
     return {
-      network,
+      networkKey: key,
       address,
       abi,
       async send(functionName, args, call = {}) {
@@ -241,7 +199,15 @@ export function createNetwork(options: {
   const block = (number: number | 'latest') =>
     rpc<RawBlock>('eth_getBlockByNumber', [number === 'latest' ? number : numberToHex(number), true]);
 
-  const network: Network = {
+  const blockNumber = async () => Number(await rpc<Hex>('eth_blockNumber'));
+
+  const mine = async (blocks = 1) => {
+    // No seconds between them: the clock is that of the other network. And one by one: of many at once hardhat makes
+    // up headers that are not each other's children.
+    for (let mined = 0; mined < blocks; mined += 1) await rpc('hardhat_mine', ['0x1', '0x0']);
+  };
+
+  return {
     key,
     chainId,
     selector,
@@ -251,72 +217,61 @@ export function createNetwork(options: {
     transact,
     contract,
     block,
-    async deploy({ abi, bytecode }, args = [], { from } = {}) {
+    blockNumber,
+    mine,
+    async deploy(
+      { abi, bytecode }: ContractCode,
+      args: readonly unknown[] = [],
+      { from }: { from?: Hex } = {},
+    ) {
       const data = encodeDeployData({ abi, bytecode, args: [...args] });
       const { contractAddress } = await transact({ data, ...(from !== undefined && { from }) });
       if (contractAddress === null) throw new Error('The deployment made no contract.');
       return contract(contractAddress, abi);
     },
-    async blockNumber() {
-      return Number(await rpc<Hex>('eth_blockNumber'));
-    },
-    async mine(blocks = 1) {
-      // No seconds between them: the clock is that of the other network. And one by one: of many at once hardhat makes
-      // up headers that are not each other's children.
-      for (let mined = 0; mined < blocks; mined += 1) await rpc('hardhat_mine', ['0x1', '0x0']);
-    },
-    async travel(seconds) {
+    /** Moves the clock and mines a block, so that the new time counts. */
+    async travel(seconds: number) {
       await rpc('evm_increaseTime', [numberToHex(seconds)]);
       await rpc('evm_mine');
     },
-    async inOneBlock(count, work) {
-      await rpc('evm_setAutomine', [false]);
-      let done: ReturnType<typeof work>;
-      try {
-        done = work();
-        // A failure of the work ends the wait for its transactions.
-        let failed = false;
-        done.catch(() => {
-          failed = true;
-        });
-        while (!failed && (await rpc<unknown[]>('eth_pendingTransactions')).length < count) await delay(2);
-        await rpc('evm_mine');
-      } finally {
-        await rpc('evm_setAutomine', [true]);
-      }
-      return done;
-    },
+    /** A moment of the chain to which it can be taken back. */
     async fork() {
       const snapshot = await rpc<Hex>('evm_snapshot');
-      const last = await network.blockNumber();
+      const last = await blockNumber();
       return {
+        /** The last block that stays. */
         blockNumber: last,
-        async abandon({ blocks, keep } = {}) {
-          const head = await network.blockNumber();
+        /**
+         * Takes everything since back and mines other blocks instead, `blocks` of them (default: as many as were taken
+         * back, and one more, as nodes follow the longer branch).
+         *
+         * With `keep` all orphaned transactions find their way into the new branch, one a block; their receipts are
+         * returned. A fork can be abandoned once.
+         */
+        async abandon({ blocks, keep }: { readonly blocks?: number; readonly keep?: 'all' } = {}) {
+          const head = await blockNumber();
           const numbers = Array.from({ length: head - last }, (_, index) => last + 1 + index);
           const orphaned = await Promise.all(numbers.map(block));
-          const isKept = keep === 'all' ? () => true : (keep ?? (() => false));
-          const kept = orphaned.flatMap(({ transactions }) => transactions).filter(isKept);
           const { timestamp: now } = await rpc<RawBlock>('eth_getBlockByNumber', ['pending', false]);
           if (!(await rpc<boolean>('evm_revert', [snapshot]))) throw new Error('This fork is used up.');
           // The node has set its clock back as well, of which the other network knows nothing.
           await rpc('evm_setNextBlockTimestamp', [now]);
           // Another miner, so that no new block can be the same as an old one.
           await rpc('hardhat_setCoinbase', [`0x${randomBytes(20).toString('hex')}`]);
-          const receipts: RawReceipt[] = [];
-          for (const { from, to, input, value } of kept) {
+          const kept: RawReceipt[] = [];
+          for (const { from, to, input, value } of keep ? orphaned.flatMap((one) => one.transactions) : []) {
             const call = { from, data: input, value: BigInt(value), ...(to !== null && { to }) };
-            receipts.push(await transact(call));
+            kept.push(await transact(call));
           }
-          const empty = (blocks ?? orphaned.length + 1) - receipts.length;
-          if (empty > 0) await network.mine(empty);
-          return { orphaned: orphaned.map(({ hash }) => hash), kept: receipts };
+          const empty = (blocks ?? orphaned.length + 1) - kept.length;
+          if (empty > 0) await mine(empty);
+          return { kept };
         },
       };
     },
+    /** Kills the node; everything fails from then on. */
     stop: node.stop,
   };
-  return network;
 }
 
 interface RpcAnswer {
@@ -324,9 +279,9 @@ interface RpcAnswer {
   readonly error?: { readonly message: string; readonly data?: unknown };
 }
 
-export function createRpc(url: string): Network['rpc'] {
+export function createRpc(url: string) {
   let lastId = 0;
-  return async <T>(method: string, params: readonly unknown[] = []) => {
+  return async <T>(method: string, params: readonly unknown[] = []): Promise<T> => {
     lastId += 1;
     const response = await fetch(url, {
       method: 'POST',

@@ -13,8 +13,7 @@ import {
 import { PERMISSIONLESS_AFTER_SECONDS } from './deployment.ts';
 import type { Foundation } from './foundation.ts';
 import type { Contract, RawReceipt } from './network.ts';
-import { executionReportType, noPrices, priceStructs } from './reports.ts';
-import { signersOf, signForOcr } from './signers.ts';
+import { executionReportType, noPrices, priceStructs, signersOf, signForOcr } from './oracles.ts';
 import { ccipContract } from './solidity.ts';
 
 /** What ramps need on their network. */
@@ -149,14 +148,16 @@ async function allowNonces({ nonceManager, owner }: RampSite, ramp: Contract): P
   await nonceManager.send('applyAuthorizedCallerUpdates', [callers], { from: owner });
 }
 
-export interface CommitReport {
-  readonly blessedMerkleRoots: readonly MerkleRoot[];
-  readonly unblessedMerkleRoots: readonly MerkleRoot[];
-  readonly rmnSignatures: readonly { readonly r: Hex; readonly s: Hex }[];
-}
-
 /** Signs a report as the oracles do, and sends it. */
-export async function sendCommit(offRamp: Contract, roots: CommitReport, from: Hex): Promise<RawReceipt> {
+export async function sendCommit(
+  offRamp: Contract,
+  roots: {
+    readonly blessedMerkleRoots: readonly MerkleRoot[];
+    readonly unblessedMerkleRoots: readonly MerkleRoot[];
+    readonly rmnSignatures: readonly { readonly r: Hex; readonly s: Hex }[];
+  },
+  from: Hex,
+): Promise<RawReceipt> {
   const report = encodeAbiParameters(commitReport, [{ priceUpdates: noPrices, ...roots }]);
   const context: [Hex, Hex] = [commitDigest, pad('0x01')];
   const hash = keccak256(concat([keccak256(report), ...context]));

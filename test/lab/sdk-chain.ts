@@ -4,17 +4,21 @@
  * As in `sdk.ts`, the types are our own, of just what is used, so that the sources type-check without the lab's
  * packages.
  */
-import { loadSdk, type SdkExecutionInput, type SdkLane, type SdkRequest } from './sdk.ts';
+import { loadSdk, type SdkContext, type SdkExecutionInput, type SdkLane, type SdkRequest } from './sdk.ts';
 
 export type SdkMessage = SdkRequest['message'];
 
-interface Topics {
+interface SdkLog {
   readonly topics: readonly string[];
   readonly data: string;
-  readonly address?: string;
+  readonly address: string;
+  readonly index: number;
+  readonly transactionHash: string;
 }
 
-export interface SdkCommit {
+type Topics = Pick<SdkLog, 'topics' | 'data'>;
+
+interface SdkCommit {
   readonly report: {
     readonly sourceChainSelector: bigint;
     readonly onRampAddress: string;
@@ -25,13 +29,11 @@ export interface SdkCommit {
   readonly log: { readonly transactionHash: string };
 }
 
-export interface SdkExecution {
+interface SdkExecution {
   readonly receipt: {
     readonly messageId: string;
     /** Up to 1.6. */
     readonly sequenceNumber?: bigint;
-    /** The same from 2.0 on. */
-    readonly messageNumber?: bigint;
     /** 1 in progress, 2 success, 3 failed. */
     readonly state: number;
     readonly returnData?: unknown;
@@ -41,10 +43,10 @@ export interface SdkExecution {
 }
 
 /** What the client signs with; opaque here. */
-export type SdkWallet = { readonly getAddress: () => Promise<string> };
+type SdkWallet = { readonly getAddress: () => Promise<string> };
 
-export interface SdkEvmChain {
-  readonly provider: { getSigner(address: string): Promise<SdkWallet> };
+/** What it can do on chains of every family. */
+interface SdkChain {
   getMessagesInTx(transactionHash: string): Promise<readonly SdkRequest[]>;
   getMessagesInBatch(
     request: SdkRequest,
@@ -53,7 +55,7 @@ export interface SdkEvmChain {
   /** The commit of a message; up to 1.6 only. The options are changed by the client. */
   getVerifications(options: {
     offRamp: string;
-    request: SdkRequest;
+    request: Pick<SdkRequest, 'lane' | 'message'> & { readonly tx: { readonly timestamp: number } };
     startBlock?: number;
   }): Promise<SdkCommit>;
   getExecutionReceipts(options: {
@@ -63,8 +65,14 @@ export interface SdkEvmChain {
     startBlock?: number;
     startTime?: number;
   }): AsyncIterable<SdkExecution>;
+  getTokenForTokenPool(pool: string): Promise<string>;
+  destroy(): void;
+}
+
+export interface SdkEvmChain extends SdkChain {
+  readonly provider: { getSigner(address: string): Promise<SdkWallet> };
   execute(
-    options: { readonly wallet: SdkWallet; readonly gasLimit?: number } & (
+    options: { readonly wallet: SdkWallet } & (
       | { readonly offRamp: string; readonly input: SdkExecutionInput }
       | { readonly messageId: string }
     ),
@@ -75,30 +83,34 @@ export interface SdkEvmChain {
     readonly input: SdkExecutionInput;
     readonly payer: string;
   }): Promise<{ readonly transactions: readonly { readonly data: string }[] }>;
-  getTokenForTokenPool(pool: string): Promise<string>;
   getRouterForOnRamp(onRamp: string, destChainSelector: bigint): Promise<string>;
-  destroy(): void;
 }
 
-export interface SdkChainContext {
-  /** Null: reads chains only, never an API. */
-  readonly apiClient: object | null;
-  readonly logger?: Pick<Console, 'debug' | 'info' | 'warn' | 'error'>;
+export interface SdkSolanaChain extends SdkChain {
+  readonly network: { readonly name: string; readonly chainSelector: bigint };
+  getTransaction(signature: string): Promise<{ readonly error: unknown; readonly logs: readonly SdkLog[] }>;
+  getOffRampsForRouter(router: string, sourceChainSelector: bigint): Promise<readonly string[]>;
+  getOnRampsForOffRamp(offRamp: string, sourceChainSelector: bigint): Promise<readonly string[]>;
+  getRouterForOffRamp(offRamp: string, sourceChainSelector: bigint): Promise<string>;
+  typeAndVersion(program: string): Promise<readonly string[]>;
 }
 
-export interface SdkProof {
-  readonly merkleRoot: `0x${string}`;
-  readonly proofs: readonly `0x${string}`[];
-  readonly proofFlagBits: bigint;
-}
+/** With an API client of null it reads chains only. */
+type SdkChainContext = SdkContext & { readonly apiClient: object | null };
 
 interface SdkParts {
   readonly EVMChain: {
     fromUrl(url: string, context: SdkChainContext): Promise<SdkEvmChain>;
     /** Undefined for a log that is no message. */
     decodeMessage(log: Topics): SdkMessage | undefined;
-    decodeReceipt(log: Topics): SdkExecution['receipt'] | undefined;
-    decodeCommits(log: Topics, lane?: SdkLane): readonly SdkCommit['report'][] | undefined;
+  };
+  readonly SolanaChain: {
+    fromUrl(url: string, context: SdkChainContext): Promise<SdkSolanaChain>;
+    /** Undefined for a log that is no message. */
+    decodeMessage(log: Pick<SdkLog, 'data'>): SdkMessage | undefined;
+    decodeCommits(log: SdkLog, lane?: SdkLane): readonly SdkCommit['report'][] | undefined;
+    /** Leaves of messages to this chain. */
+    getDestLeafHasher(lane: SdkLane, context: SdkContext): (message: object) => string;
   };
   encodeExtraArgs(args: Readonly<Record<string, unknown>>): `0x${string}`;
   /** What the client makes of an element of `messageBatch`. */
@@ -108,17 +120,15 @@ interface SdkParts {
     lane: SdkLane,
     messageId: string,
     merkleRoot?: string,
-    context?: Pick<SdkChainContext, 'logger'>,
-  ): SdkProof;
-  discoverOffRamp(
-    source: SdkEvmChain,
-    dest: SdkEvmChain,
-    onRamp: string,
-    context?: Pick<SdkChainContext, 'logger'>,
-  ): Promise<string>;
+    context?: SdkContext,
+  ): {
+    readonly merkleRoot: `0x${string}`;
+    readonly proofs: readonly `0x${string}`[];
+    readonly proofFlagBits: bigint;
+  };
 }
 
-export const { EVMChain, encodeExtraArgs, decodeMessage, calculateManualExecProof, discoverOffRamp } =
+export const { EVMChain, SolanaChain, encodeExtraArgs, decodeMessage, calculateManualExecProof } =
   await loadSdk<SdkParts>();
 
 /** Without a logger the client writes what it does to the console. */

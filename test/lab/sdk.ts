@@ -38,12 +38,6 @@ export interface MessageSearchResult {
   readonly sendTimestamp: string;
 }
 
-export interface MessageSearchPage {
-  readonly data: readonly MessageSearchResult[];
-  readonly hasNextPage: boolean;
-  readonly cursor?: string;
-}
-
 export interface SdkLane {
   readonly sourceChainSelector: bigint;
   readonly destChainSelector: bigint;
@@ -103,29 +97,30 @@ export interface CCIPAPIClient {
   searchMessages(
     filters?: MessageSearchFilters,
     options?: { limit?: number; cursor?: string; signal?: AbortSignal },
-  ): Promise<MessageSearchPage>;
+  ): Promise<{
+    readonly data: readonly MessageSearchResult[];
+    readonly hasNextPage: boolean;
+    readonly cursor?: string;
+  }>;
   searchAllMessages(
     filters?: MessageSearchFilters,
     options?: { limit?: number; signal?: AbortSignal },
   ): AsyncGenerator<MessageSearchResult>;
-  getMessageIdsInTx(transactionHash: string, options?: { signal?: AbortSignal }): Promise<string[]>;
+  getMessageIdsInTx(transactionHash: string): Promise<string[]>;
   /** Remembered for 4 seconds by this client: to see a change, ask with a new client. */
-  getMessageById(messageId: string, options?: { signal?: AbortSignal }): Promise<SdkRequest>;
+  getMessageById(messageId: string): Promise<SdkRequest>;
   /** Remembered for 4 seconds, like `getMessageById`. */
-  getExecutionInput(messageId: string, options?: { signal?: AbortSignal }): Promise<SdkExecutionInput>;
+  getExecutionInput(messageId: string): Promise<SdkExecutionInput>;
   getLaneLatency(
     sourceChainSelector: bigint,
     destChainSelector: bigint,
     numberOfBlocks?: number,
-    options?: { signal?: AbortSignal },
   ): Promise<{ readonly totalMs: number }>;
 }
 
-export interface ClientContext {
-  /** Without one the client writes every request to the console. */
-  logger?: Pick<Console, 'debug' | 'info' | 'warn' | 'error'>;
-  fetch?: typeof fetch;
-  timeoutMs?: number;
+/** Without one the client writes every request to the console. */
+export interface SdkContext {
+  readonly logger?: Pick<Console, 'debug' | 'info' | 'warn' | 'error'>;
 }
 
 export interface SdkError extends Error {
@@ -138,19 +133,15 @@ export interface SdkError extends Error {
 
 interface Sdk {
   readonly CCIPAPIClient: {
-    new (baseUrl?: string, context?: ClientContext): CCIPAPIClient;
+    new (baseUrl?: string, context?: SdkContext): CCIPAPIClient;
     /** The same client for the same URL, whatever its context. */
-    fromUrl(baseUrl?: string, context?: ClientContext): CCIPAPIClient;
+    fromUrl(baseUrl?: string, context?: SdkContext): CCIPAPIClient;
   };
   readonly CCIPError: { isCCIPError(error: unknown): error is SdkError };
-  readonly MessageStatus: Readonly<Record<string, string>>;
-  readonly SELECTORS: Readonly<
-    Record<string, { readonly selector: bigint; readonly name?: string; readonly family: string }>
-  >;
   networkInfo(selectorOrIdOrName: bigint | number | string): SdkNetworkInfo;
 }
 
-export const { CCIPAPIClient, CCIPError, MessageStatus, SELECTORS, networkInfo } = await loadSdk<Sdk>();
+export const { CCIPAPIClient, CCIPError, networkInfo } = await loadSdk<Sdk>();
 
 /** The client's module; each file declares the parts that it uses. */
 export async function loadSdk<Parts>(): Promise<Parts> {

@@ -87,17 +87,13 @@ function keep(file: string, text: string): void {
 
 interface CompilerOutput {
   readonly errors?: readonly { readonly severity: string; readonly formattedMessage: string }[];
-  readonly contracts?: Readonly<
-    Record<
-      string,
-      Readonly<
-        Record<
-          string,
-          { readonly abi: Abi; readonly evm: { readonly bytecode: { readonly object: string } } }
-        >
-      >
-    >
-  >;
+  /** By file and name. */
+  readonly contracts?: Readonly<Record<string, Readonly<Record<string, CompiledContract>>>>;
+}
+
+interface CompiledContract {
+  readonly abi: Abi;
+  readonly evm: { readonly bytecode: { readonly object: string } };
 }
 
 function compile(input: unknown): CompiledContracts {

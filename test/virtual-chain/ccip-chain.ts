@@ -71,18 +71,6 @@ export interface CcipChain extends VirtualChain {
   blockOfMessage(index: number): number;
 }
 
-export interface ExpectedMessage {
-  readonly messageId: Hex;
-  readonly sequenceNumber: string;
-  readonly onramp: Hex;
-  readonly receiver: Hex;
-  readonly sourceChainSelector: string;
-  readonly sendBlockNumber: number;
-  readonly sendTransactionHash: Hex;
-  /** Null where it is not executed at the height of the other chain. */
-  readonly receiptTransactionHash: Hex | null;
-}
-
 /** Ids below are the kit's own. */
 export const FIRST_FREE_SERIES = 1_000_000;
 const ROUTER_SERIES = 1;
@@ -120,34 +108,25 @@ interface Era {
   blockOf(slot: number): number;
 }
 
-interface Plan {
-  readonly eras: readonly Era[];
-  readonly deployedAt: number;
-  readonly messagesPerRoot: number;
-}
+type Plan = ReturnType<typeof planOf>;
 
 export function makeCcipWorld(options: CcipWorldOptions): CcipWorld {
   const plan = planOf(options);
-  const {
-    onRampType,
-    offRampType,
-    foreign = [],
-    series = [],
-    contracts = [],
-    blocks,
-    head = blocks,
-    blockSeconds,
-  } = options;
-  const sideA = sideOf(plan, networkA, networkB, 0x10, 0x20, { onRampType, offRampType });
+  const { foreign = [], series = [], contracts = [], blocks, head = blocks, blockSeconds } = options;
+  const sideA = sideOf(plan, networkA, networkB, 0x10, 0x20, options);
   const sideB = sideOf(plan, networkB, networkA, 0x20, 0x10, {});
   const foreignSeries = foreign.map((logs, index) => seriesOfForeign(logs, index, plan, blocks));
   const common = { head, ...(blockSeconds !== undefined && { blockSeconds }) };
-  const chainOf = (network: Network, side: Side, more: Pick<Side, 'series' | 'contracts'>): CcipChain => {
+  const chainOf = (
+    network: Network,
+    side: Side,
+    more: Pick<CcipWorldOptions, 'series' | 'contracts'>,
+  ): CcipChain => {
     const chain = createVirtualChain({
       ...common,
       network,
-      series: [...side.series, ...more.series],
-      contracts: [...side.contracts, ...more.contracts],
+      series: [...side.series, ...(more.series ?? [])],
+      contracts: [...side.contracts, ...(more.contracts ?? [])],
     });
     // Getters of the chain stay alive.
     return Object.defineProperties(chain, {
@@ -159,12 +138,12 @@ export function makeCcipWorld(options: CcipWorldOptions): CcipWorld {
   };
   return {
     a: chainOf(networkA, sideA, { series: [...foreignSeries, ...series], contracts }),
-    b: chainOf(networkB, sideB, { series: [], contracts: [] }),
+    b: chainOf(networkB, sideB, {}),
   };
 }
 
 /** Every message that chain `from` has sent to chain `to`, as the chains are now. */
-export function* expectedMessages(from: CcipChain, to: CcipChain): Generator<ExpectedMessage> {
+export function* expectedMessages(from: CcipChain, to: CcipChain) {
   const chainId = Number(from.network.chainId);
   for (const [era, onramp] of from.onRamps.entries()) {
     const sends = seriesWith(from, seriesId(era, SENDS));
@@ -178,6 +157,7 @@ export function* expectedMessages(from: CcipChain, to: CcipChain): Generator<Exp
         sourceChainSelector: from.network.selector,
         sendBlockNumber: sends.blockOf(index),
         sendTransactionHash: transactionHashOf(chainId, sends.id, index),
+        /** Null where it is not executed at the height of the other chain. */
         receiptTransactionHash:
           index < executions.count && executions.blockOf(index) <= to.head
             ? transactionHashOf(Number(to.network.chainId), executions.id, index)
@@ -187,7 +167,7 @@ export function* expectedMessages(from: CcipChain, to: CcipChain): Generator<Exp
   }
 }
 
-function planOf(options: CcipWorldOptions): Plan {
+function planOf(options: CcipWorldOptions) {
   const { blocks, messages, ramps = 1, deployedAt = 1, messagesPerRoot = 10 } = options;
   const first = deployedAt + FIRST_RAMP_AFTER_BLOCKS;
   const length = Math.floor((blocks + 1 - first) / ramps);
@@ -219,13 +199,7 @@ function sendBlockOf({ eras }: Plan, message: number): number {
   return era.blockOf(sendSlot(message - era.firstMessage));
 }
 
-interface Side {
-  readonly router: Hex;
-  readonly onRamps: readonly Hex[];
-  readonly offRamps: readonly Hex[];
-  readonly series: readonly EventSeries[];
-  readonly contracts: readonly VirtualContract[];
-}
+type Side = ReturnType<typeof sideOf>;
 
 const seriesId = (era: number, kind: number) => RAMP_SERIES + era * SERIES_PER_RAMP + kind;
 const onRampAddress = (side: number, era: number) => addressOf(side * 0x1_0000 + 0x1000 + era);
@@ -238,7 +212,7 @@ function sideOf(
   ownNumber: number,
   otherNumber: number,
   types: { readonly onRampType?: string | undefined; readonly offRampType?: string | undefined },
-): Side {
+) {
   const { eras, deployedAt, messagesPerRoot } = plan;
   const router = addressOf(ownNumber * 0x1_0000 + 0x100);
   const onRamps = eras.map(({ number }) => onRampAddress(ownNumber, number));
@@ -350,22 +324,15 @@ function sideOf(
           [selectorOf('getSourceChainConfig(uint64)')]: (args, { countOf }) => {
             const roots = countOf(seriesId(number, COMMITS));
             const committed = Math.min(eras[number]?.messages ?? 0, roots * messagesPerRoot);
+            const isKnown = BigInt(args) === remote;
             return encodeAbiParameters(sourceChainConfig, [
-              BigInt(args) === remote
-                ? {
-                    router,
-                    isEnabled: true,
-                    minSeqNr: BigInt(committed + 1),
-                    isRMNVerificationDisabled: true,
-                    onRamp: pad(onRampAddress(otherNumber, number)),
-                  }
-                : {
-                    router: zeroAddress,
-                    isEnabled: false,
-                    minSeqNr: 0n,
-                    isRMNVerificationDisabled: false,
-                    onRamp: '0x',
-                  },
+              {
+                router: isKnown ? router : zeroAddress,
+                isEnabled: isKnown,
+                minSeqNr: isKnown ? BigInt(committed + 1) : 0n,
+                isRMNVerificationDisabled: isKnown,
+                onRamp: isKnown ? pad(onRampAddress(otherNumber, number)) : '0x',
+              },
             ]);
           },
         },

@@ -3,17 +3,13 @@ import { encodeAbiParameters, pad } from 'viem';
 import * as abi from '../../src/ingest/evm/contracts/abi.ts';
 import { extraArgsTags } from '../../src/ingest/evm/decode/extra-args.ts';
 import type { Hex } from '../../src/ingest/evm/rpc/chain.ts';
-
-export interface EncodedEvent {
-  readonly topics: readonly Hex[];
-  readonly data: Hex;
-}
+import type { VirtualEvent } from './virtual-chain.ts';
 
 export function encodeEvent(
   event: abi.ContractEvent,
   indexed: readonly unknown[],
   data: readonly unknown[],
-): EncodedEvent {
+): VirtualEvent {
   return {
     topics: [
       event.topic,
@@ -41,7 +37,7 @@ export interface MessageEvent16 {
 }
 
 /** `CCIPMessageSent` of a 1.6 on-ramp. */
-export function messageSent16(message: MessageEvent16): EncodedEvent {
+export function messageSent16(message: MessageEvent16): VirtualEvent {
   const { messageId, sourceChainSelector, destChainSelector, sequenceNumber } = message;
   const extraArgs = encodeAbiParameters(abi.evmExtraArgsV2, [200_000n, true]);
   const body = {
@@ -64,16 +60,12 @@ export function messageSent16(message: MessageEvent16): EncodedEvent {
   return encodeEvent(abi.ccipMessageSent16, [destChainSelector, sequenceNumber], [body]);
 }
 
-export interface CommitEvent16 {
-  readonly sourceChainSelector: bigint;
-  readonly onRamp: Hex;
-  readonly minSeqNr: bigint;
-  readonly maxSeqNr: bigint;
-  readonly merkleRoot: Hex;
-}
-
 /** `CommitReportAccepted` of a 1.6 off-ramp, with one root that RMN has not blessed. */
-export function commitReport16({ onRamp, ...root }: CommitEvent16): EncodedEvent {
+export function commitReport16({
+  onRamp,
+  ...root
+}: Readonly<Record<'sourceChainSelector' | 'minSeqNr' | 'maxSeqNr', bigint>> &
+  Readonly<Record<'onRamp' | 'merkleRoot', Hex>>): VirtualEvent {
   const priceUpdates = { tokenPriceUpdates: [], gasPriceUpdates: [] };
   return encodeEvent(
     abi.commitReportAccepted,
@@ -88,7 +80,7 @@ export function executionState16(
   sequenceNumber: bigint,
   messageId: Hex,
   state = 2,
-): EncodedEvent {
+): VirtualEvent {
   return encodeEvent(
     abi.executionStateChanged16,
     [sourceChainSelector, sequenceNumber, messageId],

@@ -1,14 +1,12 @@
 // @module-tag slow: starts the program for each endpoint
 /** What `lanescan doctor` reports of endpoints with limits, tested with the filters that the indexer uses. */
-import { writeFileSync } from 'node:fs';
-import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { stringify } from 'yaml';
-import { freshFolder, lanescan } from '../cli/program.ts';
+import { lanescan } from '../cli/program.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { makeCcipWorld } from './ccip-chain.ts';
-import { startProvider } from './endpoint.ts';
 import { PROFILE_BLOCKS, profileOf } from './endpoint-profiles.ts';
+import { writeWorldConfiguration } from './indexed-world.ts';
+import { serveChain } from './served-world.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -18,18 +16,12 @@ afterAll(() => database.drop());
 
 async function examine(name: string, settings: object = {}): Promise<string> {
   const { a } = makeCcipWorld({ blocks: PROFILE_BLOCKS, messages: 29, ramps: 2 });
-  const provider = await startProvider(a, { profile: profileOf(name) });
-  try {
-    const config = path.join(freshFolder(), 'lanescan.yaml');
-    const network = { network: a.network.name, rpc: [provider.url.href], routers: [a.router] };
-    writeFileSync(config, stringify({ networks: [{ ...network, requestsPerSecond: 10_000, ...settings }] }));
-    const { stdout } = await lanescan(['doctor', '--port', '0', '--config', config], {
-      env: { DATABASE_URL: database.url },
-    });
-    return stdout;
-  } finally {
-    await provider.close();
-  }
+  const provider = await serveChain(a, profileOf(name));
+  const config = writeWorldConfiguration([[a, [provider]]], settings);
+  const { stdout } = await lanescan(['doctor', '--port', '0', '--config', config], {
+    env: { DATABASE_URL: database.url },
+  });
+  return stdout;
 }
 
 test.each([

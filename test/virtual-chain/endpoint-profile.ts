@@ -1,5 +1,5 @@
 /**
- * The profile of an RPC endpoint as data: its limits, its wordings, what it leaves out and how it lies. `provider.ts`
+ * The profile of an RPC endpoint as data: its limits, its wordings, what it leaves out and how it lies. `endpoint.ts`
  * behaves accordingly. Whatever is left out is as on an archive node without limits.
  */
 import type { EndpointTraits } from '../json-rpc-server.ts';
@@ -80,15 +80,14 @@ export interface EndpointProfile extends EndpointTraits {
   /** `eth_getBlockReceipts` is rejected. */
   readonly receipts?: RpcErrorReply;
   /**
-   * What an indexer with this endpoint alone comes to: everything; less, and it says so when it ends; or it cannot go on,
-   * and says why for as long as it runs.
+   * What an indexer with this endpoint alone comes to, unless it is everything: less, and it says so when it ends; or it
+   * cannot go on, and says why for as long as it runs.
    */
-  readonly alone: 'complete' | 'incomplete' | 'stuck';
+  readonly alone?: 'incomplete' | 'stuck';
 }
 
 /** An archive node without limits. */
 export const archiveNode: EndpointProfile = {
   name: 'archive-node',
   seen: 'https://ethereum.org/en/developers/docs/apis/json-rpc/',
-  alone: 'complete',
 };

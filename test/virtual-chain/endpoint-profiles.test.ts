@@ -6,42 +6,23 @@
  */
 import { describe, expect, test } from 'vitest';
 import { briefly } from '../chain/faulty-node.ts';
-import { openTestStore } from '../database.ts';
 import { makeCcipWorld } from './ccip-chain.ts';
-import { judge, type Verdict } from './completeness.ts';
-import { startProvider } from './endpoint.ts';
 import type { EndpointProfile } from './endpoint-profile.ts';
 import { PROFILE_BLOCKS, profileOf, profiles } from './endpoint-profiles.ts';
-import { indexWorld, sourceOf } from './indexed-world.ts';
+import { judge, type Verdict } from './indexed-world.ts';
+import { serveWorld } from './served-world.ts';
 
 const MESSAGES = 29;
 
 /** Chain `a` behind endpoints of these profiles, its counterpart behind an archive node. */
-async function verdictOf(...behaviours: readonly EndpointProfile[]): Promise<Verdict> {
-  return verdictWith(MESSAGES, behaviours);
-}
-
-async function verdictWith(messages: number, behaviours: readonly EndpointProfile[]): Promise<Verdict> {
+async function verdictOf(behaviours: readonly EndpointProfile[], messages = MESSAGES): Promise<Verdict> {
   const world = makeCcipWorld({ blocks: PROFILE_BLOCKS, messages, ramps: 2 });
-  const [b, ...a] = await Promise.all([
-    startProvider(world.b),
-    ...behaviours.map((profile) => startProvider(world.a, { profile })),
-  ]);
-  const store = await openTestStore();
-  try {
-    const indexed = await indexWorld(store, {
-      sources: [sourceOf(world.a, a), sourceOf(world.b, [b])],
-      timing: { endpoints: briefly },
-    });
-    return await judge(world, store, indexed);
-  } finally {
-    await store.close();
-    for (const provider of [b, ...a]) await provider.close();
-  }
+  const { store, index } = await serveWorld(world, behaviours);
+  return judge(world, store, await index({}, { timing: { endpoints: briefly } }));
 }
 
 function expectHonest(verdict: Verdict, behaviours: readonly EndpointProfile[]): void {
-  const isReadable = behaviours.every(({ alone }) => alone === 'complete');
+  const isReadable = behaviours.every(({ alone }) => alone === undefined);
   const allowed = isReadable ? ['complete'] : ['complete', 'incomplete and said so'];
   const names = behaviours.map(({ name }) => name).join(' and ');
   expect(allowed, `${names}: ${JSON.stringify(verdict)}`).toContain(verdict.kind);
@@ -54,7 +35,7 @@ describe('alone', () => {
   const isQuick = ({ name }: EndpointProfile) => quick.includes(name);
   const named = (list: readonly EndpointProfile[]) => list.map((one) => [one.name, one] as const);
   const honest = async (_: string, profile: EndpointProfile) =>
-    expectHonest(await verdictOf(profile), [profile]);
+    expectHonest(await verdictOf([profile]), [profile]);
   test.each(named(profiles.filter(isQuick)))('%s', honest);
   test.each(named(profiles.filter((one) => !isQuick(one))))('%s', { tags: 'slow' }, honest);
 
@@ -62,7 +43,7 @@ describe('alone', () => {
     '%s cannot go on, and it ends with the reason',
     { tags: 'slow' },
     async (_, profile) => {
-      const { reasons } = await verdictOf(profile);
+      const { reasons } = await verdictOf([profile]);
       expect(reasons).toEqual(
         expect.arrayContaining([
           expect.stringMatching(/^geth-testnet: (?:given up: 127\.0\.0\.1|\d+ failed ranges)/),
@@ -75,7 +56,7 @@ describe('alone', () => {
 describe('in pairs', () => {
   test.each(quickPairs)('%s and %s', async (first, second) => {
     const pair = [profileOf(first), profileOf(second)];
-    expectHonest(await verdictOf(...pair), pair);
+    expectHonest(await verdictOf(pair), pair);
   });
 
   const isFull = process.env.LANESCAN_TEST_SCALE === 'full';
@@ -91,7 +72,7 @@ describe('in pairs', () => {
       for (const second of partnersOf(index)) {
         // The order in which endpoints are configured matters.
         const pair = index % 2 === 0 ? [first, second] : [second, first];
-        expectHonest(await verdictOf(...pair), pair);
+        expectHonest(await verdictOf(pair), pair);
       }
     },
   );
@@ -101,22 +82,16 @@ test('limits that were learned are logged, once', { tags: 'slow' }, async () => 
   const { batch } = profileOf('small-batches');
   const limited: EndpointProfile = { ...profileOf('range-exceeds-limit'), ...(batch && { batch }) };
   const world = makeCcipWorld({ blocks: PROFILE_BLOCKS, messages: MESSAGES });
-  const provider = await startProvider(world.a, { profile: limited });
-  const store = await openTestStore();
-  try {
-    const { logLines } = await indexWorld(store, { sources: [sourceOf(world.a, [provider])] });
-    const { host } = provider.url;
-    const exact = (text: string) => logLines.filter((line) => line.startsWith(host) && line.includes(text));
-    expect(exact('it takes batches of 10 calls')).toHaveLength(1);
-    expect(exact('ranges of 300 blocks are tried instead')).toHaveLength(1);
-  } finally {
-    await store.close();
-    await provider.close();
-  }
+  const { a, index } = await serveWorld(world, [limited]);
+  const { logLines } = await index();
+  const exact = (text: string) =>
+    logLines.filter((line) => line.startsWith(a[0]?.url.host ?? '') && line.includes(text));
+  expect(exact('it takes batches of 10 calls')).toHaveLength(1);
+  expect(exact('ranges of 300 blocks are tried instead')).toHaveLength(1);
 });
 
 test('answers that are cut off at a round number are noticed', { tags: 'slow' }, async () => {
-  const verdict = await verdictWith(400, [profileOf('cuts-answers')]);
+  const verdict = await verdictOf([profileOf('cuts-answers')], 400);
   expect(verdict.kind, JSON.stringify(verdict).slice(0, 500)).toBe('complete');
 });
 

@@ -1,6 +1,6 @@
 /**
  * How an endpoint profile serves a chain over JSON-RPC. The chain is a virtual one (`startProvider`) or a recorded one
- * (`test/chaos/recorded-endpoint.ts`).
+ * (`test/chaos/recorded-chain.ts`).
  */
 import type { Hex } from '../../src/ingest/evm/rpc/chain.ts';
 import {
@@ -11,10 +11,14 @@ import {
   type ServedEndpoint,
   startJsonRpcServer,
 } from '../json-rpc-server.ts';
-import { EMPTY_BLOOM } from './bloom-filter.ts';
 import { archiveNode, type EndpointProfile, type LogTraits } from './endpoint-profile.ts';
-import { checkFilter, checkRange, checkResults, type Filter, type Query, queryOf } from './log-limits.ts';
-import type { VirtualBlock, VirtualChain, VirtualLog, VirtualTransaction } from './virtual-chain.ts';
+import {
+  EMPTY_BLOOM,
+  type VirtualBlock,
+  type VirtualChain,
+  type VirtualLog,
+  type VirtualTransaction,
+} from './virtual-chain.ts';
 
 /** JSON as a node answers it. */
 export type Json = Readonly<Record<string, unknown>>;
@@ -211,6 +215,77 @@ function shownBlock(block: Json | undefined, { bloom }: EndpointProfile): Json |
   const { logsBloom, ...rest } = block;
   if (bloom === 'absent') return rest;
   return { ...rest, logsBloom: bloom === 'zero' ? EMPTY_BLOOM : FULL_BLOOM };
+}
+
+// ---- Limits on `eth_getLogs`, checked before and after the chain answers
+
+export interface Filter {
+  readonly fromBlock?: unknown;
+  readonly toBlock?: unknown;
+  readonly blockHash?: Hex;
+  readonly address?: Hex | readonly Hex[];
+  readonly topics?: readonly (Hex | readonly Hex[] | null)[];
+}
+
+/** The filter with its lists; undefined is any. */
+export interface Query {
+  readonly topics: readonly Hex[] | undefined;
+  readonly addresses: readonly Hex[] | undefined;
+}
+
+export function queryOf({ address, topics = [] }: Filter): Query {
+  const list = (value: Hex | readonly Hex[] | null | undefined) => {
+    const values = value === null || value === undefined ? [] : [value].flat();
+    return values.length === 0 ? undefined : (values as Hex[]).map((entry) => entry.toLowerCase() as Hex);
+  };
+  return { topics: list(topics[0]), addresses: list(address) };
+}
+
+function checkFilter({ topics, addresses }: Query, traits: LogTraits): void {
+  if (traits.rejected) throw new RpcError(traits.rejected);
+  if (traits.addressRequired && !addresses) throw new RpcError(traits.addressRequired);
+  for (const [limit, list] of [
+    [traits.topics, topics],
+    [traits.addresses, addresses],
+  ] as const) {
+    const count = list?.length ?? 0;
+    if (limit && count > limit.max) throw new RpcError(limit.error, { max: limit.max, count });
+  }
+}
+
+/** Both ends included. */
+interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+function checkRange({ addresses }: Query, { from, to }: Span, traits: LogTraits): void {
+  const count = to - from + 1;
+  for (const limit of [traits.blocks, addresses ? undefined : traits.blocksWithoutAddress]) {
+    if (!limit || count <= limit.max) continue;
+    throw new RpcError(limit.error, {
+      count,
+      from,
+      to,
+      fromHex: quantity(from),
+      max: limit.max,
+      acceptedToHex: quantity(from + limit.max - 1),
+    });
+  }
+}
+
+/** @param count how many logs there are in the span */
+function checkResults(count: number, { from, to }: Span, { results }: LogTraits): void {
+  if (!results || count <= results.max) return;
+  const middle = from + Math.max(0, Math.floor((to - from) / 2) - 1);
+  throw new RpcError(results.error, {
+    max: results.max,
+    count,
+    from,
+    to,
+    fromHex: quantity(from),
+    acceptedToHex: quantity(middle),
+  });
 }
 
 /** A virtual chain in the JSON of a node. */

@@ -1,39 +1,24 @@
 // @module-tag slow: starts the program for each endpoint
 /** What `lanescan index --once` makes of endpoints that people really have: what it stores, prints and exits with. */
-import { writeFileSync } from 'node:fs';
-import path from 'node:path';
 import { expect, test } from 'vitest';
-import { stringify } from 'yaml';
-import { openStore } from '../../src/store/store.ts';
 import { allRecords } from '../chain/indexing.ts';
-import { freshFolder, lanescan } from '../cli/program.ts';
-import { createTestDatabase } from '../database.ts';
+import { lanescan } from '../cli/program.ts';
 import { type CcipWorldOptions, makeCcipWorld } from './ccip-chain.ts';
-import { startProvider } from './endpoint.ts';
 import type { EndpointProfile } from './endpoint-profile.ts';
 import { PROFILE_BLOCKS, profileOf } from './endpoint-profiles.ts';
+import { writeWorldConfiguration } from './indexed-world.ts';
+import { serveWorld } from './served-world.ts';
 
 const MESSAGES = 29;
 
 async function index(profile: EndpointProfile, options: Partial<CcipWorldOptions> = {}) {
-  const { a } = makeCcipWorld({ blocks: PROFILE_BLOCKS, messages: MESSAGES, ramps: 2, ...options });
-  const provider = await startProvider(a, { profile });
-  const database = await createTestDatabase();
-  try {
-    const config = path.join(freshFolder(), 'lanescan.yaml');
-    const network = { network: a.network.name, rpc: [provider.url.href], routers: [a.router] };
-    writeFileSync(config, stringify({ networks: [{ ...network, requestsPerSecond: 10_000 }] }));
-    const { code, stdout, stderr } = await lanescan(['index', '--once', '--config', config], {
-      env: { DATABASE_URL: database.url },
-    });
-    const store = await openStore({ place: { url: database.url } });
-    const messages = (await allRecords(store)).size;
-    await store.close();
-    return { code, text: stdout + stderr, messages };
-  } finally {
-    await provider.close();
-    await database.drop();
-  }
+  const world = makeCcipWorld({ blocks: PROFILE_BLOCKS, messages: MESSAGES, ramps: 2, ...options });
+  const { a, store } = await serveWorld(world, [profile], []);
+  const config = writeWorldConfiguration([[world.a, a]]);
+  const { code, stdout, stderr } = await lanescan(['index', '--once', '--config', config], {
+    env: { DATABASE_URL: store.url },
+  });
+  return { code, text: stdout + stderr, messages: (await allRecords(store)).size };
 }
 
 test.each([
@@ -54,7 +39,6 @@ test('a message among 12,000 foreign logs in one block is found on an endpoint t
     logs: {
       results: { max: 10_000, error: { code: -32005, message: 'query returned more than 10000 results' } },
     },
-    alone: 'complete',
   };
   const { code, text, messages } = await index(limited, { foreign: [{ message: 14, logs: 12_000 }] });
   expect(messages, text).toBe(MESSAGES);

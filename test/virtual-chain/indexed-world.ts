@@ -1,10 +1,15 @@
 /** Indexes a world of virtual chains with the real engine into a real store, and compares the two. */
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { stringify } from 'yaml';
 import type { Message } from '../../src/domain/message.ts';
+import { findingKinds } from '../../src/domain/networks/index-findings.ts';
 import type { IndexerTiming, NetworkStatus } from '../../src/ingest/engine/indexer.ts';
 import type { EvmSource } from '../../src/ingest/evm/settings.ts';
 import type { BlockId } from '../../src/store/ledger/index-ledger.ts';
 import type { Store } from '../../src/store/store.ts';
 import { allRecords, evmSource, runIndexer } from '../chain/indexing.ts';
+import { freshFolder } from '../fresh-folder.ts';
 import { type CcipChain, type CcipWorld, expectedMessages } from './ccip-chain.ts';
 import type { Provider } from './endpoint.ts';
 
@@ -18,6 +23,23 @@ export function sourceOf(
   return evmSource({ network: chain.network, rpc, routers: [chain.router], ...overrides });
 }
 
+/** Writes a lanescan.yaml that names chains with their endpoints, and says where it is. */
+export function writeWorldConfiguration(
+  chains: readonly (readonly [CcipChain, readonly Provider[]])[],
+  settings: object = {},
+): string {
+  const file = path.join(freshFolder(), 'lanescan.yaml');
+  const networks = chains.map(([{ network, router }, providers]) => ({
+    network: network.name,
+    rpc: providers.map(({ url }) => url.href),
+    routers: [router],
+    requestsPerSecond: 10_000,
+    ...settings,
+  }));
+  writeFileSync(file, stringify({ networks }));
+  return file;
+}
+
 export interface WorldIndexing {
   readonly sources: readonly EvmSource[];
   readonly timing?: Partial<IndexerTiming>;
@@ -25,17 +47,12 @@ export interface WorldIndexing {
   readonly until?: (statuses: readonly NetworkStatus[]) => boolean;
 }
 
-export interface IndexedWorld {
-  readonly statuses: readonly NetworkStatus[];
-  readonly logLines: readonly string[];
-  /** Whether everything was read, or is on the ledger of failures; otherwise `until` has ended it. */
-  readonly isUpToDate: boolean;
-}
+export type IndexedWorld = Awaited<ReturnType<typeof indexWorld>>;
 
 const LOOK_EVERY_MS = 20;
 
 /** What `lanescan index --once` does, or less where `until` ends it. */
-export async function indexWorld(store: Store, options: WorldIndexing): Promise<IndexedWorld> {
+export async function indexWorld(store: Store, options: WorldIndexing) {
   const running = runIndexer(store, options.sources, { once: true, timing: options.timing });
   const { indexer, logLines } = running;
   const { until } = options;
@@ -53,7 +70,12 @@ export async function indexWorld(store: Store, options: WorldIndexing): Promise<
   } finally {
     clearInterval(looking);
   }
-  return { statuses: atEnd ?? indexer.statuses(), logLines, isUpToDate: atEnd === undefined };
+  return {
+    statuses: atEnd ?? indexer.statuses(),
+    logLines,
+    /** Whether everything was read, or is on the ledger of failures; otherwise `until` has ended it. */
+    isUpToDate: atEnd === undefined,
+  };
 }
 
 /** How a store differs from the chains; empty where it does not. */
@@ -75,18 +97,11 @@ export async function differencesFrom({ a, b }: CcipWorld, store: Store): Promis
         continue;
       }
       const record = JSON.parse(text) as Message;
-      const facts = {
-        sequenceNumber: message.sequenceNumber,
-        sendBlockNumber: message.sendBlockNumber,
-        sendTransactionHash: message.sendTransactionHash,
-        receiptTransactionHash: message.receiptTransactionHash,
-        onramp: message.onramp,
-        receiver: message.receiver,
-      };
+      const { messageId, sourceChainSelector, ...facts } = message;
       for (const [key, value] of Object.entries(facts)) {
         const stored = record[key as keyof Message];
         const isSame = String(stored).toLowerCase() === String(value).toLowerCase();
-        if (!isSame) differences.push(`${message.messageId}: ${key} is ${stored} instead of ${value}`);
+        if (!isSame) differences.push(`${messageId}: ${key} is ${stored} instead of ${value}`);
       }
     }
   }
@@ -106,4 +121,24 @@ export async function falseBlocks(chain: CcipChain, store: Store): Promise<reado
 export function growBeyondNow(chain: CcipChain): void {
   do chain.grow(20);
   while ((chain.block(chain.head)?.timestamp ?? 0) * 1000 <= Date.now());
+}
+
+/** What an indexer makes of endpoints. Less in silence must never be. */
+export type Verdict = Awaited<ReturnType<typeof judge>>;
+
+export async function judge(world: CcipWorld, store: Store, indexed: IndexedWorld) {
+  const differences = await differencesFrom(world, store);
+  /** Why the indexer says that something is missing. */
+  const reasons: string[] = [];
+  for (const { network, worker } of indexed.statuses) {
+    if ((worker?.failedRanges ?? 0) > 0)
+      reasons.push(`${network.name}: ${worker?.failedRanges} failed ranges`);
+    if (worker?.stuckBecause) reasons.push(`${network.name}: given up: ${worker.stuckBecause}`);
+    if (worker?.problem) reasons.push(`${network.name}: ${worker.problem}`);
+    for (const { kind, detail } of await store.index.checks.findings(network.selector))
+      if (findingKinds[kind].isLoss) reasons.push(`${network.name}: ${kind}: ${detail}`);
+  }
+  const incomplete = reasons.length > 0 ? 'incomplete and said so' : 'incomplete in silence';
+  const kind = differences.length === 0 ? 'complete' : incomplete;
+  return { kind, reasons, differences };
 }

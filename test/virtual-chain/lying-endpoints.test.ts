@@ -3,18 +3,16 @@
  * One of several endpoints lies about what contracts said: messages that nobody sent, ramps that are not what it says,
  * registrations that no router made. Block hashes are the same on all endpoints; only the lie differs.
  */
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
 import type { EvmSource } from '../../src/ingest/evm/settings.ts';
-import type { Store } from '../../src/store/store.ts';
 import { briefly } from '../chain/faulty-node.ts';
 import { allRecords } from '../chain/indexing.ts';
-import { openTestStore } from '../database.ts';
 import { type CcipWorld, type CcipWorldOptions, makeCcipWorld, networkA } from './ccip-chain.ts';
-import { type Provider, startProvider } from './endpoint.ts';
+import type { Provider } from './endpoint.ts';
 import { archiveNode, type EndpointProfile } from './endpoint-profile.ts';
-import { differencesFrom, indexWorld, sourceOf } from './indexed-world.ts';
 import { impostorOnRamp, inventedMessages, miscountingOnRamps } from './invented-events.ts';
+import { serveChain, serveWorld } from './served-world.ts';
 
 const options: CcipWorldOptions = { blocks: 1_000, messages: 40 };
 const away: EndpointProfile = {
@@ -28,39 +26,22 @@ function withInventions(world: CcipWorld): CcipWorld {
   return makeCcipWorld({ ...options, series: [inventedMessages(world.a, { first: 101, count: 20 })] });
 }
 
-async function serve(world: CcipWorld): Promise<Provider> {
-  const provider = await startProvider(world.a);
-  onTestFinished(() => provider.close());
-  return provider;
-}
-
-/** Indexes chain `a` through these endpoints, its counterpart through one. */
-async function index(
-  world: CcipWorld,
-  store: Store,
-  providers: readonly Provider[],
-  overrides: Partial<EvmSource> = {},
-) {
-  const b = await startProvider(world.b);
-  try {
-    const sources = [sourceOf(world.a, providers, overrides), sourceOf(world.b, [b])];
-    const indexed = await indexWorld(store, { sources, timing: { endpoints: briefly } });
-    const findings = await store.index.checks.findings(networkA.selector);
+/** Endpoints that tell chain `a` as these worlds have it, and indexing of the first world through some of them. */
+async function open(world: CcipWorld, worlds: readonly CcipWorld[]) {
+  const { store, sources, ...served } = await serveWorld(world, []);
+  const endpoints = await Promise.all(worlds.map(({ a }) => serveChain(a)));
+  const index = async (used: readonly Provider[] = endpoints, overrides: Partial<EvmSource> = {}) => {
+    const given = { sources: sources(overrides, used), timing: { endpoints: briefly } };
+    const indexed = await served.index({}, given);
+    const findings = await served.findings();
     return {
       ...indexed,
-      differences: await differencesFrom(world, store),
+      differences: await served.differences(),
       findings: findings.map(({ kind }) => kind),
       details: findings.map(({ detail }) => detail),
     };
-  } finally {
-    await b.close();
-  }
-}
-
-async function openStore(): Promise<Store> {
-  const store = await openTestStore();
-  onTestFinished(() => store.close());
-  return store;
+  };
+  return { store, index, endpoints: endpoints as unknown as readonly [Provider, Provider, Provider] };
 }
 
 /** Three endpoints, the liar at this place. */
@@ -71,10 +52,8 @@ async function indexWithLiar(
   overrides: Partial<EvmSource> = {},
 ) {
   const worlds = [world, world, world].map((honest, at) => (at === place ? lying : honest));
-  const providers = await Promise.all(worlds.map(serve));
-  const store = await openStore();
-  const indexed = await index(world, store, providers, overrides);
-  return { ...indexed, store, liar: providers[place]?.url.host };
+  const { store, index, endpoints } = await open(world, worlds);
+  return { ...(await index(endpoints, overrides)), store, liar: endpoints[place]?.url.host };
 }
 
 describe('messages', () => {
@@ -84,15 +63,9 @@ describe('messages', () => {
     [2, 'all'],
   ] as const)('that endpoint %i of three invents are not stored (verify: %s)', async (place, verify) => {
     const world = makeCcipWorld(options);
-    const { differences, findings, logLines, liar } = await indexWithLiar(
-      world,
-      withInventions(world),
-      place,
-      {
-        ...shortRanges,
-        verify,
-      },
-    );
+    const lying = withInventions(world);
+    const overrides = { ...shortRanges, verify };
+    const { differences, findings, logLines, liar } = await indexWithLiar(world, lying, place, overrides);
     expect(differences).toEqual([]);
     expect(findings).toEqual([]);
     expect(logLines.join('\n')).toContain(`${liar} shows logs of block`);
@@ -100,14 +73,13 @@ describe('messages', () => {
 
   test('that were believed are named when only their inventor is asked, and removed when others are', async () => {
     const world = makeCcipWorld(options);
-    const [liar, ...honest] = await Promise.all([withInventions(world), world, world].map(serve));
-    const store = await openStore();
-    const alone = await index(world, store, [liar as Provider]);
+    const { index, endpoints } = await open(world, [withInventions(world), world, world]);
+    const alone = await index([endpoints[0]]);
     expect(alone.differences).toEqual(['20 messages that no chain has']);
     expect(alone.findings).toEqual(['messages-invented']);
     expect(alone.details[0]).toMatch(/^On-ramp 0x\w+ has sent 40 messages to .*, but .* higher numbers/);
 
-    const together = await index(world, store, [liar as Provider, ...honest]);
+    const together = await index();
     expect(together.differences).toEqual([]);
     expect(together.findings).toEqual([]);
     expect(together.logLines.join('\n')).toContain('What no two endpoints show was removed');
@@ -120,24 +92,24 @@ describe('messages', () => {
       only.profile = { ...archiveNode, logs: { leavesOutEvery: 3 } };
     };
     const contracts = miscountingOnRamps(world.a, 11n, startLeavingOut);
-    const only = await serve(makeCcipWorld({ ...options, contracts }));
-    const { differences, findings } = await index(world, await openStore(), [only]);
+    const { index, endpoints } = await open(world, [makeCcipWorld({ ...options, contracts })]);
+    const [only] = endpoints;
+    const { differences, findings } = await index();
     expect(differences).toEqual([]);
     expect(findings).toEqual(['messages-invented']);
   });
 
   test('that nobody could confirm are stored and marked, and reviewed when another endpoint answers', async () => {
     const world = makeCcipWorld(options);
-    const dead: Provider[] = await Promise.all([world, world].map(serve));
-    const liar = await serve(withInventions(world));
+    const { index, endpoints } = await open(world, [withInventions(world), world, world]);
+    const [liar, ...dead] = endpoints;
     for (const provider of dead) provider.profile = away;
-    const store = await openStore();
-    const alone = await index(world, store, [liar, ...dead]);
+    const alone = await index();
     expect(alone.findings).toContain('events-unconfirmed');
     expect(alone.details.join('\n')).toContain(`${liar.url.host} alone has shown the events`);
 
     for (const provider of dead) provider.profile = archiveNode;
-    const together = await index(world, store, [liar, ...dead]);
+    const together = await index();
     expect(together.differences).toEqual([]);
     expect(together.findings).toEqual([]);
   });
@@ -176,19 +148,18 @@ describe('contracts', () => {
 
   test('on which two endpoints disagree are asked about again, and the dispute is named', async () => {
     const world = makeCcipWorld(options);
-    const [liar, honest] = await Promise.all(
-      [makeCcipWorld({ ...options, onRampType: 'Impostor 6.6.6' }), world].map(serve),
-    );
-    const store = await openStore();
-    const both = await index(world, store, [liar as Provider, honest as Provider]);
+    const lying = makeCcipWorld({ ...options, onRampType: 'Impostor 6.6.6' });
+    const { index, endpoints } = await open(world, [lying, world]);
+    const [liar, honest] = endpoints;
+    const both = await index();
     expect(both.findings).toContain('contract-disputed');
-    expect(both.details.join('\n')).toContain(`${liar?.url.host}: it calls itself "Impostor 6.6.6"`);
-    expect(both.details.join('\n')).toContain(`${honest?.url.host}: OnRamp 1.6.0`);
+    expect(both.details.join('\n')).toContain(`${liar.url.host}: it calls itself "Impostor 6.6.6"`);
+    expect(both.details.join('\n')).toContain(`${honest.url.host}: OnRamp 1.6.0`);
     expect(both.statuses.find(({ network }) => network === networkA)?.worker?.failedRanges).toBeGreaterThan(
       0,
     );
 
-    const later = await index(world, store, [honest as Provider]);
+    const later = await index([honest]);
     expect(later.differences).toEqual([]);
     expect(later.findings).toEqual([]);
   });

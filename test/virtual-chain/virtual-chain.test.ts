@@ -1,10 +1,7 @@
-/** The kit itself: a virtual chain is a consistent chain, and an indexer reads it whole. */
-import { describe, expect, onTestFinished, test } from 'vitest';
+/** The kit itself: a virtual chain is a consistent chain. */
+import { describe, expect, test } from 'vitest';
 import * as abi from '../../src/ingest/evm/contracts/abi.ts';
-import { openTestStore } from '../database.ts';
 import { expectedMessages, makeCcipWorld } from './ccip-chain.ts';
-import { startProvider } from './endpoint.ts';
-import { differencesFrom, indexWorld, sourceOf } from './indexed-world.ts';
 
 describe('a virtual chain', () => {
   test('links every block to the one below, across a reorganization', () => {
@@ -51,19 +48,4 @@ describe('a virtual chain', () => {
     }
     expect(a.call(view.to, view.data, 0)).toBeUndefined();
   });
-});
-
-test('an indexer reads everything that virtual chains have', { tags: 'slow' }, async () => {
-  const world = makeCcipWorld({ blocks: 3_000, messages: 29, ramps: 2, foreign: [{ everyBlocks: 100 }] });
-  const providers = [await startProvider(world.a), await startProvider(world.b)] as const;
-  onTestFinished(async () => {
-    for (const provider of providers) await provider.close();
-  });
-  const store = await openTestStore();
-  onTestFinished(() => store.close());
-  const { isUpToDate } = await indexWorld(store, {
-    sources: [sourceOf(world.a, [providers[0]]), sourceOf(world.b, [providers[1]])],
-  });
-  expect(isUpToDate).toBe(true);
-  expect(await differencesFrom(world, store)).toEqual([]);
 });

@@ -1,14 +1,14 @@
 /**
  * A virtual EVM chain: blocks, logs, transactions and views are computed when they are asked for, so that ten million
- * blocks take no memory. It knows nothing of CCIP (ccip-chain.ts does) or of HTTP (provider.ts does).
+ * blocks take no memory. It knows nothing of CCIP (ccip-chain.ts does) or of HTTP (endpoint.ts does).
  *
  * Events come in series. A series says at which block its n-th event is and what it contains; the chain finds the
  * events of a range by bisection. Hashes are not digests: a block hash holds branch and number, a transaction hash holds
  * series and index, so that both are looked up without an index.
  */
+import { keccak256 } from 'viem';
 import type { Network } from '../../src/domain/networks/networks.ts';
 import type { Hex } from '../../src/ingest/evm/rpc/chain.ts';
-import { bloomOf } from './bloom-filter.ts';
 
 export interface VirtualEvent {
   readonly topics: readonly Hex[];
@@ -125,17 +125,6 @@ export interface VirtualChain {
   call(to: Hex, data: Hex, block: number): Hex | undefined;
 }
 
-export interface VirtualChainOptions {
-  readonly network: Network;
-  readonly head: number;
-  readonly series: readonly EventSeries[];
-  readonly contracts: readonly VirtualContract[];
-  /** Seconds between blocks. */
-  readonly blockSeconds?: number;
-  /** Milliseconds since 1970, of the head. */
-  readonly headAtMs?: number;
-}
-
 const USUAL_BLOCK_SECONDS = 2;
 const HEAD_AGE_SECONDS = 60;
 const SENDER: Hex = `0x${'5e'.repeat(20)}`;
@@ -158,10 +147,20 @@ interface Placed {
 const FIRST_TOLD_BRANCH = 1_000;
 let toldBranches = 0;
 
-export function createVirtualChain(options: VirtualChainOptions): VirtualChain {
-  const { blockSeconds = USUAL_BLOCK_SECONDS } = options;
-  const headAt = Math.floor((options.headAtMs ?? Date.now() - HEAD_AGE_SECONDS * 1000) / 1000);
-  const genesisAt = headAt - options.head * blockSeconds;
+/**
+ * @param blockSeconds seconds between blocks
+ * @param headAtMs milliseconds since 1970, of the head
+ */
+export function createVirtualChain({
+  blockSeconds = USUAL_BLOCK_SECONDS,
+  headAtMs = Date.now() - HEAD_AGE_SECONDS * 1000,
+  ...options
+}: Pick<VirtualChain, 'network' | 'head' | 'series'> & {
+  readonly contracts: readonly VirtualContract[];
+  readonly blockSeconds?: number;
+  readonly headAtMs?: number;
+}): VirtualChain {
+  const genesisAt = Math.floor(headAtMs / 1000) - options.head * blockSeconds;
   return tell({
     network: options.network,
     contracts: new Map(options.contracts.map((contract) => [contract.address, contract])),
@@ -171,18 +170,23 @@ export function createVirtualChain(options: VirtualChainOptions): VirtualChain {
   });
 }
 
-interface Told {
-  readonly network: Network;
-  readonly contracts: ReadonlyMap<Hex, VirtualContract>;
+/**
+ * @param headOf the head while the chain has not grown or been reorganized
+ * @param timeOf seconds since 1970
+ */
+function tell({
+  network,
+  contracts,
+  branches,
+  headOf,
+  timeOf,
+  finalLag,
+}: Pick<VirtualChain, 'network' | 'contracts'> & {
   readonly branches: Branch[];
-  /** While it has not grown or been reorganized. */
   readonly headOf: () => number;
-  /** Seconds since 1970. */
   readonly timeOf: (number: number) => number;
   readonly finalLag?: number | undefined;
-}
-
-function tell({ network, contracts, branches, headOf, timeOf, finalLag }: Told): VirtualChain {
+}): VirtualChain {
   const chainId = Number(network.chainId);
   let ownHead: number | undefined;
   const currentHead = () => ownHead ?? headOf();
@@ -394,4 +398,34 @@ function decomposeHash(
 ): { readonly high: number; readonly low: number } | undefined {
   const [high, low] = [Number(`0x${hash.slice(34, 50)}`), Number(`0x${hash.slice(50)}`)];
   return composeHash(mark, chainId, high, low) === hash ? { high, low } : undefined;
+}
+
+export const EMPTY_BLOOM: Hex = `0x${'00'.repeat(256)}`;
+
+const MAX_CACHED = 100_000;
+const cachedBits = new Map<Hex, readonly number[]>();
+
+/** The bloom filter of a block's logs, as a node computes it. */
+function bloomOf(logs: readonly Pick<VirtualLog, 'address' | 'topics'>[]): Hex {
+  if (logs.length === 0) return EMPTY_BLOOM;
+  const bloom = new Uint8Array(256);
+  for (const { address, topics } of logs) {
+    for (const entry of [address, ...topics]) {
+      for (const bit of bitsOf(entry)) {
+        const byte = 255 - (bit >> 3);
+        bloom[byte] = (bloom[byte] ?? 0) | (1 << (bit & 7));
+      }
+    }
+  }
+  return `0x${Buffer.from(bloom).toString('hex')}`;
+}
+
+function bitsOf(entry: Hex): readonly number[] {
+  const cached = cachedBits.get(entry);
+  if (cached) return cached;
+  const hash = Buffer.from(keccak256(entry).slice(2), 'hex');
+  const bits = [0, 2, 4].map((at) => hash.readUInt16BE(at) & 2047);
+  if (cachedBits.size >= MAX_CACHED) cachedBits.clear();
+  cachedBits.set(entry, bits);
+  return bits;
 }

@@ -8,8 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Message } from '../../../src/domain/message.ts';
 import { type RunningServer, startServer } from '../../api/running-server.ts';
 import { CCIPAPIClient, type SdkLane, type SdkRequest } from '../../lab/sdk.ts';
-import { silent } from '../../lab/sdk-chain.ts';
-import { type SdkSolanaChain, SolanaChain } from '../../lab/svm/sdk-solana.ts';
+import { type SdkSolanaChain, SolanaChain, silent } from '../../lab/sdk-chain.ts';
 import { createVmRuntime } from '../../lab/svm/vm-runtime.ts';
 import { versionText } from '../../solana/ccip-accounts.ts';
 import { discriminator } from '../../solana/ccip-events.ts';
@@ -49,7 +48,7 @@ beforeAll(async () => {
   records = await recordsOf(server.store);
 });
 afterAll(async () => {
-  chain?.destroy?.();
+  chain?.destroy();
   await server?.close();
   await provider?.close();
 });

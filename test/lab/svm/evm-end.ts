@@ -18,28 +18,15 @@ import {
 } from '../ramps-1.6.ts';
 import { ccipContract } from '../solidity.ts';
 
-export interface SolanaPlace {
+interface SolanaPlace {
   readonly selector: bigint;
   readonly router: string;
-}
-
-export interface EvmEnd {
-  readonly onRamp: Hex;
-  readonly offRamp: Hex;
-  /** Sends a message to Solana. Its id is the contract's, and the one that we compute. */
-  send(data: Hex): Promise<EvmMessage>;
-  /** Commits messages from Solana with consecutive numbers. */
-  commit(sends: readonly TrueSend[]): Promise<Hex>;
-  /** Executes one of a committed batch. With `fail`, the receiver fails. */
-  execute(send: TrueSend, batch: readonly TrueSend[], options?: { readonly fail?: boolean }): Promise<Hex>;
-  /** What the off-ramp says of a message from Solana. */
-  stateOf(send: TrueSend): Promise<'untouched' | 'success' | 'failure'>;
 }
 
 const SVM_FAMILY = '0x1e10bdc4';
 const COMPUTE_UNITS = 80_000;
 
-export async function openEvmEnd(network: LabNetwork, solana: SolanaPlace): Promise<EvmEnd> {
+export async function openEvmEnd(network: LabNetwork, solana: SolanaPlace) {
   const { foundation } = network;
   const { owner, sender } = foundation.accounts['1.6'];
   const from = { from: owner };
@@ -100,7 +87,8 @@ export async function openEvmEnd(network: LabNetwork, solana: SolanaPlace): Prom
     onRamp: onRamp.address.toLowerCase() as Hex,
     offRamp: offRamp.address.toLowerCase() as Hex,
 
-    async send(data) {
+    /** Sends a message to Solana. Its id is the contract's, and the one that we compute. */
+    async send(data: Hex): Promise<EvmMessage> {
       const receiver = addressOf('receiver');
       const plan = {
         computeUnits: COMPUTE_UNITS,
@@ -120,7 +108,8 @@ export async function openEvmEnd(network: LabNetwork, solana: SolanaPlace): Prom
       return sentMessage(onRamp, receipt, { ...plan, receiver });
     },
 
-    async commit(sends) {
+    /** Commits messages from Solana with consecutive numbers. */
+    async commit(sends: readonly TrueSend[]): Promise<Hex> {
       const [first, last] = [sends[0], sends.at(-1)];
       if (!first || !last) throw new Error('A commit needs a message.');
       const root = {
@@ -135,7 +124,8 @@ export async function openEvmEnd(network: LabNetwork, solana: SolanaPlace): Prom
       return transactionHash;
     },
 
-    async execute(send, batch, { fail = false } = {}) {
+    /** Executes one of a committed batch. With `fail`, the receiver fails. */
+    async execute(send: TrueSend, batch: readonly TrueSend[], { fail = false } = {}): Promise<Hex> {
       const { receiver } = foundation;
       const isRefused = await receiver.read<boolean>('isRefused', [send.messageId]);
       if (isRefused !== fail) await receiver.send('refuse', [[send.messageId], fail], from);
@@ -145,7 +135,8 @@ export async function openEvmEnd(network: LabNetwork, solana: SolanaPlace): Prom
       return transactionHash;
     },
 
-    async stateOf({ body }) {
+    /** What the off-ramp says of a message from Solana. */
+    async stateOf({ body }: TrueSend): Promise<'untouched' | 'success' | 'failure'> {
       const args = [solana.selector, body.header.sequenceNumber];
       const state = await offRamp.read<number>('getExecutionState', args);
       return state === 2 ? 'success' : state === 3 ? 'failure' : 'untouched';
@@ -177,19 +168,11 @@ function executionReport({ selector }: SolanaPlace, { body }: TrueSend, proofs: 
   };
 }
 
-interface SentEvent {
-  readonly header: {
+type SentEvent = Pick<EvmMessage, 'sender' | 'data' | 'feeToken' | 'feeTokenAmount' | 'feeValueJuels'> & {
+  readonly header: Pick<EvmMessage, 'sourceChainSelector' | 'destChainSelector' | 'sequenceNumber'> & {
     readonly messageId: Hex;
-    readonly sourceChainSelector: bigint;
-    readonly destChainSelector: bigint;
-    readonly sequenceNumber: bigint;
   };
-  readonly sender: Hex;
-  readonly data: Hex;
-  readonly feeToken: Hex;
-  readonly feeTokenAmount: bigint;
-  readonly feeValueJuels: bigint;
-}
+};
 
 function sentMessage(
   onRamp: Contract,
@@ -197,21 +180,19 @@ function sentMessage(
   plan: Pick<EvmMessage, 'receiver' | 'computeUnits' | 'isWritableBitmap' | 'tokenReceiver' | 'accounts'>,
 ): EvmMessage {
   const [event] = onRamp.events(receipt, 'CCIPMessageSent');
-  const { header, ...sent } = (event?.args.message ?? {}) as SentEvent;
+  const { header, sender, data, feeToken, feeTokenAmount, feeValueJuels } = (event?.args.message ??
+    {}) as SentEvent;
+  const { messageId, sourceChainSelector, destChainSelector, sequenceNumber } = header;
+  const lowerCase = (address: Hex) => address.toLowerCase() as Hex;
   const message: EvmMessage = {
     ...plan,
-    sourceChainSelector: header.sourceChainSelector,
-    destChainSelector: header.destChainSelector,
-    sequenceNumber: header.sequenceNumber,
-    onRamp: onRamp.address.toLowerCase() as Hex,
-    sender: sent.sender.toLowerCase() as Hex,
-    data: sent.data,
+    ...{ sourceChainSelector, destChainSelector, sequenceNumber, data, feeTokenAmount, feeValueJuels },
+    onRamp: lowerCase(onRamp.address),
+    sender: lowerCase(sender),
     tokens: [],
-    feeToken: sent.feeToken.toLowerCase() as Hex,
-    feeTokenAmount: sent.feeTokenAmount,
-    feeValueJuels: sent.feeValueJuels,
+    feeToken: lowerCase(feeToken),
   };
-  if (messageIdOf(message) !== header.messageId)
+  if (messageIdOf(message) !== messageId)
     throw new Error(`The on-ramp gave a message another id than ${messageIdOf(message)}.`);
   return message;
 }

@@ -5,36 +5,10 @@ type Operand = Register | { readonly immediate: number };
 
 export const immediate = (value: number) => ({ immediate: value });
 
-/** Registers 1 to 5 are arguments and lost in calls, 6 to 9 are kept, 10 is the end of the stack frame. */
-export interface Assembler {
-  label(name: string): void;
-  /** `to = from` */
-  move(to: Register, from: Operand): void;
-  /** A constant of 64 bits. */
-  loadConstant(to: Register, value: bigint): void;
-  add(to: Register, from: Operand): void;
-  multiply(to: Register, factor: number): void;
-  /** Rounds up to a multiple of eight. */
-  align(register: Register): void;
-  /** `to = *(base + offset)` */
-  loadWord(to: Register, base: Register, offset: number): void;
-  loadByte(to: Register, base: Register, offset: number): void;
-  /** `*(base + offset) = from` */
-  storeWord(base: Register, offset: number, from: Register): void;
-  storeByte(base: Register, offset: number, from: Register): void;
-  jump(target: string): void;
-  jumpIfEqual(register: Register, value: number, target: string): void;
-  jumpIfNotEqual(register: Register, other: Register, target: string): void;
-  jumpIfAtLeast(register: Register, other: Register, target: string): void;
-  callSystem(name: string): void;
-  exit(): void;
-  /** An ELF file of all that was assembled. */
-  toElf(): Uint8Array;
-}
-
 const INSTRUCTION_BYTES = 8;
 
-export function createAssembler(): Assembler {
+/** Registers 1 to 5 are arguments and lost in calls, 6 to 9 are kept, 10 is the end of the stack frame. */
+export function createAssembler() {
   const code: Buffer[] = [];
   const labels = new Map<string, number>();
   const jumps: { readonly at: number; readonly target: string }[] = [];
@@ -68,49 +42,53 @@ export function createAssembler(): Assembler {
   };
 
   return {
-    label(name) {
-      labels.set(name, code.length);
-    },
-    move: (to, from) => compute(0xbf, 0xb7, to, from),
-    loadConstant(to, value) {
+    label: (name: string) => void labels.set(name, code.length),
+    /** `to = from` */
+    move: (to: Register, from: Operand) => compute(0xbf, 0xb7, to, from),
+    /** A constant of 64 bits. */
+    loadConstant(to: Register, value: bigint) {
       emit(0x18, to, 0, 0, Number(BigInt.asIntN(32, value)));
       emit(0, 0, 0, 0, Number(BigInt.asIntN(32, value >> 32n)));
     },
-    add: (to, from) => compute(0x0f, 0x07, to, from),
-    multiply: (to, factor) => emit(0x27, to, 0, 0, factor),
-    align(register) {
+    add: (to: Register, from: Operand) => compute(0x0f, 0x07, to, from),
+    multiply: (to: Register, factor: number) => emit(0x27, to, 0, 0, factor),
+    /** Rounds up to a multiple of eight. */
+    align(register: Register) {
       emit(0x07, register, 0, 0, 7);
       emit(0x57, register, 0, 0, -8);
     },
-    loadWord: (to, base, offset) => emit(0x79, to, base, offset, 0),
-    loadByte: (to, base, offset) => emit(0x71, to, base, offset, 0),
-    storeWord: (base, offset, from) => emit(0x7b, base, from, offset, 0),
-    storeByte: (base, offset, from) => emit(0x73, base, from, offset, 0),
-    jump: (target) => jumpTo(0x05, 0, 0, 0, target),
-    jumpIfEqual: (register, value, target) => jumpTo(0x15, register, 0, value, target),
-    jumpIfNotEqual: (register, other, target) => jumpTo(0x5d, register, other, 0, target),
-    jumpIfAtLeast: (register, other, target) => jumpTo(0x3d, register, other, 0, target),
-    callSystem(name) {
+    /** `to = *(base + offset)` */
+    loadWord: (to: Register, base: Register, offset: number) => emit(0x79, to, base, offset, 0),
+    loadByte: (to: Register, base: Register, offset: number) => emit(0x71, to, base, offset, 0),
+    /** `*(base + offset) = from` */
+    storeWord: (base: Register, offset: number, from: Register) => emit(0x7b, base, from, offset, 0),
+    storeByte: (base: Register, offset: number, from: Register) => emit(0x73, base, from, offset, 0),
+    jump: (target: string) => jumpTo(0x05, 0, 0, 0, target),
+    jumpIfEqual: (register: Register, value: number, target: string) =>
+      jumpTo(0x15, register, 0, value, target),
+    jumpIfNotEqual: (register: Register, other: Register, target: string) =>
+      jumpTo(0x5d, register, other, 0, target),
+    jumpIfAtLeast: (register: Register, other: Register, target: string) =>
+      jumpTo(0x3d, register, other, 0, target),
+    callSystem(name: string) {
       systemCalls.push({ at: code.length, name });
       // The loader puts the function in.
       emit(0x85, 0, 1, 0, -1);
     },
     exit: () => emit(0x95, 0, 0, 0, 0),
+    /** An ELF file of all that was assembled. */
     toElf: () => writeElf(assembled(), systemCalls),
   };
 }
 
-const word = (value: number | bigint): Buffer => {
-  const bytes = Buffer.alloc(8);
-  bytes.writeBigUInt64LE(BigInt(value));
-  return bytes;
+const littleEndian = (value: number | bigint, bytes: number): Buffer => {
+  const word = Buffer.alloc(8);
+  word.writeBigUInt64LE(BigInt(value));
+  return word.subarray(0, bytes);
 };
-const half = (value: number): Buffer => {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32LE(value);
-  return bytes;
-};
-const quarter = (value: number): Buffer => Buffer.from([value & 0xff, value >> 8]);
+const word = (value: number | bigint) => littleEndian(value, 8);
+const half = (value: number) => littleEndian(value, 4);
+const quarter = (value: number) => littleEndian(value, 2);
 const padded = (bytes: Buffer): Buffer => Buffer.concat([bytes, Buffer.alloc((8 - (bytes.length % 8)) % 8)]);
 
 /** Texts with an end each, and where each begins. */

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { findNetwork, type Network } from '../../../src/domain/networks/networks.ts';
 import { createDerivation } from '../../../src/ingest/demo/randomness.ts';
 import { deployedPrograms } from '../../solana/ccip-accounts.ts';
-import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
+import { createSolanaWorld } from '../../solana/ccip-world.ts';
 import { FINALITY_SLOTS } from '../../solana/endpoint/node.ts';
 import { startSolanaProvider } from '../../solana/endpoint/provider.ts';
 import type { EvmMessage } from '../../solana/received-messages.ts';
@@ -11,22 +11,18 @@ import { customFailure } from '../../solana/runtime/runtime.ts';
 import type { TrueSend } from '../../solana/truth.ts';
 import type { Remote } from '../../solana/world-options.ts';
 import type { LabNetwork } from '../lab.ts';
-import { type EvmEnd, openEvmEnd } from './evm-end.ts';
+import { openEvmEnd } from './evm-end.ts';
 import { createVmRuntime } from './vm-runtime.ts';
 
-export interface SolanaLabNetwork {
-  readonly world: SolanaWorld;
-  readonly evm: EvmEnd;
-  readonly url: string;
-  /** As lanescan.yaml names it. */
-  readonly configuration: Readonly<Record<string, unknown>>;
-  stop(): Promise<void>;
-}
+export type SolanaLabNetwork = Awaited<ReturnType<typeof startSolanaNetwork>>;
+type Ends = Pick<SolanaLabNetwork, 'world' | 'evm'>;
 
 const solana = findNetwork('solana-devnet') as Network;
 const SLOT_MS = 400;
+/** Between two rounds; slots pass all the time. */
+const ROUND_EVERY_MS = 2_000;
 
-export async function startSolanaNetwork(network: LabNetwork): Promise<SolanaLabNetwork> {
+export async function startSolanaNetwork(network: LabNetwork) {
   const known = findNetwork(network.name);
   if (!known) throw new Error(`${network.name} is not in the table of networks.`);
   const evm = await openEvmEnd(network, {
@@ -42,6 +38,7 @@ export async function startSolanaNetwork(network: LabNetwork): Promise<SolanaLab
     world,
     evm,
     url: provider.url.href,
+    /** As lanescan.yaml names it. */
     configuration: {
       network: solana.name,
       rpc: [provider.url.href],
@@ -54,25 +51,19 @@ export async function startSolanaNetwork(network: LabNetwork): Promise<SolanaLab
   };
 }
 
-export interface SolanaDriveOptions {
-  readonly seed: string;
-  readonly signal: AbortSignal;
-  /** Between two rounds, on average; slots pass all the time. */
-  readonly roundEveryMs: number;
-}
-
 /** Traffic on both lanes until the signal: sent, committed, executed, some of it in vain and later by hand. */
 export async function driveSolana(
-  { world, evm }: Pick<SolanaLabNetwork, 'world' | 'evm'>,
+  ends: Ends,
   receiver: `0x${string}`,
-  { seed, signal, roundEveryMs }: SolanaDriveOptions,
+  seed: string,
+  signal: AbortSignal,
 ): Promise<void> {
-  const slots = setInterval(() => world.cluster.grow(1), SLOT_MS);
-  const runRound = createSolanaTraffic({ world, evm }, receiver, seed);
+  const slots = setInterval(() => ends.world.cluster.grow(1), SLOT_MS);
+  const runRound = createSolanaTraffic(ends, receiver, seed);
   try {
     while (!signal.aborted) {
       await runRound();
-      await delay(roundEveryMs, undefined, { signal }).catch(() => undefined);
+      await delay(ROUND_EVERY_MS, undefined, { signal }).catch(() => undefined);
     }
   } finally {
     clearInterval(slots);
@@ -81,7 +72,7 @@ export async function driveSolana(
 
 /** One round of traffic on both lanes. */
 export function createSolanaTraffic(
-  { world, evm }: Pick<SolanaLabNetwork, 'world' | 'evm'>,
+  { world, evm }: Ends,
   receiver: `0x${string}`,
   seed: string,
 ): () => Promise<void> {

@@ -2,6 +2,7 @@
  * Runs the plans of virtual clusters in Solana's real virtual machine: its logs, stack heights, truncation, return data and
  * failures instead of the scripted runtime's. Every program is the stand-in, at the address that the plan calls.
  */
+import { createRequire } from 'node:module';
 import { concat, fromBase58, pubkey, toBase58, toBase64, u8, u32, u64 } from '../../solana/runtime/bytes.ts';
 import type { LedgerTransaction, TransactionFault, TransactionMessage } from '../../solana/runtime/ledger.ts';
 import { addressOf } from '../../solana/runtime/program-address.ts';
@@ -14,8 +15,47 @@ import {
   SYSTEM_PROGRAM,
   type TransactionPlan,
 } from '../../solana/runtime/runtime.ts';
-import { LiteSVM, type VmFailure, type VmMetadata } from './litesvm.ts';
 import { assembleStandIn, scriptEntry, scripts } from './stand-in-program.ts';
+
+// The virtual machine from npm. Its types are our own, of just what is used: the sources type-check without the lab's packages.
+
+interface VmMetadata {
+  logs(): string[];
+  innerInstructions(): {
+    instruction(): { programIdIndex(): number; accounts(): Uint8Array; data(): Uint8Array };
+    stackHeight(): number;
+  }[][];
+  computeUnitsConsumed(): bigint;
+  returnData(): { programId(): Uint8Array; data(): Uint8Array };
+}
+
+/** Of a transaction that failed. */
+interface VmFailure {
+  err(): { readonly index?: number; err?(): { readonly code?: number } };
+  meta(): VmMetadata;
+}
+
+interface Vm {
+  withSigverify(isOn: boolean): Vm;
+  withBlockhashCheck(isOn: boolean): Vm;
+  withTransactionHistory(capacity: bigint): Vm;
+  setAccount(account: {
+    readonly address: string;
+    readonly data: Uint8Array;
+    readonly executable: boolean;
+    readonly lamports: bigint;
+    readonly programAddress: string;
+    readonly space: bigint;
+  }): void;
+  addProgram(address: string, elf: Uint8Array): void;
+  warpToSlot(slot: bigint): void;
+  sendTransaction(transaction: {
+    readonly messageBytes: Uint8Array;
+    readonly signatures: Readonly<Record<string, Uint8Array>>;
+  }): VmMetadata | VmFailure;
+}
+
+const { LiteSVM } = createRequire(import.meta.url)('litesvm') as { LiteSVM: new () => Vm };
 
 const LOOKUP_TABLE_PROGRAM = 'AddressLookupTab1e1111111111111111111111111';
 const LAMPORTS = 10n ** 15n;
@@ -70,21 +110,18 @@ export function createVmRuntime(): Runtime {
         fee: FEE_LAMPORTS,
         computeUnitsConsumed: Number(meta.computeUnitsConsumed()),
         logMessages,
-        innerInstructions: meta.innerInstructions().flatMap((inner, index) =>
-          inner.length === 0
-            ? []
-            : [
-                {
-                  index,
-                  instructions: inner.map((one) => ({
-                    programIdIndex: one.instruction().programIdIndex(),
-                    accounts: [...one.instruction().accounts()],
-                    data: toBase58(one.instruction().data()),
-                    stackHeight: one.stackHeight(),
-                  })),
-                },
-              ],
-        ),
+        innerInstructions: meta
+          .innerInstructions()
+          .map((inner, index) => ({
+            index,
+            instructions: inner.map((one) => ({
+              programIdIndex: one.instruction().programIdIndex(),
+              accounts: [...one.instruction().accounts()],
+              data: toBase58(one.instruction().data()),
+              stackHeight: one.stackHeight(),
+            })),
+          }))
+          .filter(({ instructions }) => instructions.length > 0),
         loadedAddresses: { writable: keys.loadedWritable, readonly: keys.loadedReadonly },
         ...(returned.data().length > 0 && {
           returnData: {
