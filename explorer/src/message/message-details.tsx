@@ -13,7 +13,8 @@ import {
   transferredAmount,
 } from '../../../src/domain/names/message-names.ts';
 import { counted, duration, exactTime, grouped, printable, shortHash } from '../../../src/text/format.ts';
-import { finalityWords, networkName } from '../../../src/text/message-words.ts';
+import { finalityWords } from '../../../src/text/message-problem.ts';
+import { networkName } from '../../../src/text/message-words.ts';
 import { abiValues, byteLength, textOf } from '../../../src/text/payload.ts';
 import { AddressText } from '../parts/address-text.tsx';
 import { CopyButton } from '../parts/copy-button.tsx';

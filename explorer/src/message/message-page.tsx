@@ -7,7 +7,8 @@ import type { Attempt, FailureReason, Lane } from '../../../src/client/api-types
 import { ResponseError } from '../../../src/client/client.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import { isMessageId, shortHash } from '../../../src/text/format.ts';
-import { isInFlight, laneWords, problemOf, statusWords } from '../../../src/text/message-words.ts';
+import { problemOf } from '../../../src/text/message-problem.ts';
+import { isInFlight, laneWords, statusWords } from '../../../src/text/message-words.ts';
 import { AddressText } from '../parts/address-text.tsx';
 import { CopyButton } from '../parts/copy-button.tsx';
 import { FreshnessBanner, MessageFreshnessBanner, useIsUnwatched } from '../parts/freshness.tsx';

@@ -9,7 +9,7 @@ import { CopyButton } from '../parts/copy-button.tsx';
 import { IndexedSoFar } from '../parts/indexed-so-far.tsx';
 import { Notice } from '../parts/notices.tsx';
 import { lookupQuery, tokensQuery } from '../server/api-client.ts';
-import { filtersOf, type SearchView } from '../server/search-view.ts';
+import { filtersOf, hasFilters, type SearchView } from '../server/search-view.ts';
 import { contractFilters, MatchRow } from './lookup-match.tsx';
 
 const waysToFill = [
@@ -19,7 +19,11 @@ const waysToFill = [
   ['Try it with a simulated network', 'lanescan demo'],
 ] as const;
 
-export function NothingYet() {
+export function EmptyResults({ view }: { readonly view: SearchView }) {
+  return hasFilters(view) ? <NothingFound view={view} /> : <NothingYet />;
+}
+
+function NothingYet() {
   return (
     <Notice title="No messages yet">
       <p>Four ways to fill Lanescan:</p>
@@ -44,7 +48,7 @@ const particulars = ['q', 'messageId', 'sourceTransactionHash', 'destTransaction
 /** Filters that an address goes into. */
 const accounts = ['q', 'address', 'sender', 'receiver'] as const;
 
-export function NothingFound({ view }: { readonly view: SearchView }) {
+function NothingFound({ view }: { readonly view: SearchView }) {
   const names = Object.keys(filtersOf(view));
   const isOnly = names.length === 1;
   const account = isOnly ? accounts.map((name) => view[name]).find(isAddress) : undefined;

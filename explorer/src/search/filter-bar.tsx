@@ -1,7 +1,7 @@
 /** The filter bar: a chip for each filter, with a clear button once it is set. */
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { addressBytes } from '../../../src/domain/addresses.ts';
-import { type FilterName, filterNames, filterTable } from '../../../src/domain/filters/filter-table.ts';
+import type { FilterName } from '../../../src/domain/filters/filter-table.ts';
 import { allNetworks, findNetworks, type NamedNetwork } from '../../../src/domain/filters/search-text.ts';
 import { type Status, statuses } from '../../../src/domain/lifecycle.ts';
 import { networkBySelector } from '../../../src/domain/networks/networks.ts';
@@ -13,7 +13,7 @@ import { type Option, useOptionList } from '../parts/option-list.tsx';
 import { Popover } from '../parts/popover.tsx';
 import { StatusBadge } from '../parts/status.tsx';
 import { serverNow } from '../server/clock.ts';
-import { filtersOf, hasFilters, type SearchView } from '../server/search-view.ts';
+import { filterLabels, filterNames, filtersOf, hasFilters, type SearchView } from '../server/search-view.ts';
 import { useKnownNetworks } from './search-box.tsx';
 
 type Change = Readonly<Partial<Record<FilterName, string | undefined>>>;
@@ -59,12 +59,12 @@ export function FilterBar({ view, onChange }: FilterBarProps) {
         }
       >
         <Icon name="hand" />
-        {filterTable.readyForManualExecOnly.label}
+        {filterLabels.readyForManualExecOnly}
       </button>
       {filterNames.map((name) => {
         const value = view[name];
         if (value === undefined || controlled.has(name)) return null;
-        const { label } = filterTable[name];
+        const label = filterLabels[name];
         return (
           <Chip key={name} label={label} onClear={() => onChange({ [name]: undefined })}>
             <span className="chip-static">
@@ -165,7 +165,7 @@ function NetworkChip({
       : (networkBySelector(selector)?.displayName ?? defined?.displayName ?? selector);
   return (
     <ChipPopover
-      label={filterTable[name].label}
+      label={filterLabels[name]}
       value={
         displayName === undefined ? undefined : (
           <span className="network">
@@ -253,7 +253,7 @@ function StatusChip({ view, onChange }: FilterBarProps) {
   const words = chosen.map((status) => statusWords[status] ?? status);
   return (
     <ChipPopover
-      label={filterTable.status.label}
+      label={filterLabels.status}
       value={
         view.status === undefined
           ? undefined
@@ -385,7 +385,7 @@ function AddressChip({
   view,
   onChange,
 }: FilterBarProps & { readonly name: 'sender' | 'receiver' | 'sourceTokenAddress' }) {
-  const { label } = filterTable[name];
+  const label = filterLabels[name];
   const value = view[name];
   return (
     <ChipPopover

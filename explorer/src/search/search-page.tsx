@@ -2,7 +2,7 @@
 
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useRouterState, useSearch } from '@tanstack/react-router';
-import { useEffect } from 'react';
+import { lazy, Suspense, useEffect } from 'react';
 import type { FailureReason } from '../../../src/client/api-types.ts';
 import { ResponseError } from '../../../src/client/client.ts';
 import type { Message } from '../../../src/domain/message.ts';
@@ -16,10 +16,12 @@ import { useTitle } from '../parts/page-title.ts';
 import { Ago } from '../parts/time.tsx';
 import { reasonsQuery, searchQuery } from '../server/api-client.ts';
 import { hasFilters, PAGE_SIZES, type SearchView, withFilters } from '../server/search-view.ts';
-import { NothingFound, NothingYet } from './empty-results.tsx';
 import { FilterBar } from './filter-bar.tsx';
 import { useNewMessages } from './new-messages.ts';
 import { ViewActions } from './view-actions.tsx';
+
+// Seldom needed: not part of the first script.
+const EmptyResults = lazy(async () => ({ default: (await import('./empty-results.tsx')).EmptyResults }));
 
 export function SearchPage() {
   const view = useSearch({ from: '/' });
@@ -53,9 +55,11 @@ export function SearchPage() {
       {page.isError && rows.length === 0 && (
         <SearchFailure error={page.error} view={view} onRetry={() => void page.refetch()} />
       )}
-      {page.isSuccess &&
-        rows.length === 0 &&
-        (hasFilters(view) ? <NothingFound view={view} /> : <NothingYet />)}
+      {page.isSuccess && rows.length === 0 && (
+        <Suspense>
+          <EmptyResults view={view} />
+        </Suspense>
+      )}
       {rows.length > 0 && (
         <>
           <RowHeadings />

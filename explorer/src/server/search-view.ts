@@ -3,7 +3,27 @@
  *
  * So a link to a search can be shared, and the API request for it has the same parameters.
  */
-import { type FilterName, filterNames } from '../../../src/domain/filters/filter-table.ts';
+import type { FilterName } from '../../../src/domain/filters/filter-table.ts';
+
+/** What filters are called, in the order of their chips. */
+export const filterLabels: Readonly<Record<FilterName, string>> = {
+  sender: 'Sender',
+  receiver: 'Receiver',
+  sourceChainSelector: 'Source',
+  destChainSelector: 'Destination',
+  readyForManualExecOnly: 'Needs action',
+  sourceTransactionHash: 'Send transaction',
+  status: 'Status',
+  sentAfter: 'Sent after',
+  sentBefore: 'Sent before',
+  address: 'Account',
+  sourceTokenAddress: 'Token',
+  destTransactionHash: 'Execution',
+  messageId: 'Message id',
+  q: 'Anything',
+  chainSelector: 'Network',
+};
+export const filterNames = Object.keys(filterLabels) as readonly FilterName[];
 
 export type Filters = Partial<Record<FilterName, string>>;
 
