@@ -5,12 +5,10 @@ import { blockTitle, familyTraits } from '../../../src/domain/chain-families.ts'
 import { speakerWords } from '../../../src/domain/failures/speakers.ts';
 import type { NetworkInfo } from '../../../src/domain/message.ts';
 import { grouped, printable } from '../../../src/text/format.ts';
-import { AddressText } from '../parts/address-text.tsx';
-import { ChainLink, SearchableHash } from '../parts/hash.tsx';
-import { ReasonText } from '../parts/reason-text.tsx';
-import { StatusBadge } from '../parts/status.tsx';
-import { ExactTime } from '../parts/time.tsx';
-import { Card, Copyable, Field, Fields } from './card.tsx';
+import { ChainLink } from '../parts/hash.tsx';
+import { StatusBadge } from '../parts/icons.tsx';
+import { AddressText, ExactTime, ReasonText } from '../parts/text.tsx';
+import { Card, Copyable, Field, Fields, HashField } from './card.tsx';
 
 interface AttemptsCardProps {
   readonly attempts: readonly Attempt[];
@@ -55,24 +53,20 @@ function AttemptView({ attempt, network }: { readonly attempt: Attempt; readonly
         </p>
       )}
       <Fields>
-        <Field name="Transaction">
-          {transactionHash === null ? (
-            'not known'
-          ) : (
-            <SearchableHash text={transactionHash} what="transaction" at={{ network, page: 'transaction' }} />
-          )}
-        </Field>
+        <HashField
+          name="Transaction"
+          text={transactionHash}
+          none="not known"
+          network={network}
+          page="transaction"
+        />
         {blockNumber !== null && (
           <Field name={blockTitle(network.chainFamily)}>
             {grouped(String(blockNumber))}
-            <ChainLink text={String(blockNumber)} what="block" at={{ network, page: 'block' }} />
+            <ChainLink text={String(blockNumber)} what="block" network={network} page="block" />
           </Field>
         )}
-        {caller !== null && (
-          <Field name="Sent by">
-            <SearchableHash text={caller} what="account" filter="address" at={{ network, page: 'address' }} />
-          </Field>
-        )}
+        <HashField name="Sent by" text={caller} what="account" filter="address" network={network} />
         {gasUsed !== null && (
           <Field name={familyTraits(network.chainFamily).gasTitle}>{grouped(gasUsed)}</Field>
         )}

@@ -1,18 +1,16 @@
 /** A card with a title, and fields with a name each. */
 import type { ReactNode } from 'react';
-import { CopyButton } from '../parts/copy-button.tsx';
+import { CopyButton } from '../parts/copy.tsx';
+import { SearchableHash, type SearchableHashProps } from '../parts/hash.tsx';
 
-export function Card({
-  title,
-  about,
-  wide = false,
-  children,
-}: {
+interface CardProps {
   readonly title: string;
   readonly about?: ReactNode;
   readonly wide?: boolean;
   readonly children: ReactNode;
-}) {
+}
+
+export function Card({ title, about, wide = false, children }: CardProps) {
   return (
     <section className={`card${wide ? ' card-wide' : ''}`}>
       <header className="card-head">
@@ -34,6 +32,36 @@ export function Field({ name, children }: { readonly name: string; readonly chil
       <dt>{name}</dt>
       <dd>{children}</dd>
     </div>
+  );
+}
+
+interface HashFieldProps extends Omit<SearchableHashProps, 'text' | 'what'> {
+  readonly name: string;
+  /** Nothing is shown where there is none, unless it is said what to show. */
+  readonly text: string | null | undefined;
+  readonly none?: string;
+  /** By default its name. */
+  readonly what?: string;
+  /** In front of the hash. */
+  readonly children?: ReactNode;
+}
+
+/** A field whose value can be searched for. */
+export function HashField({
+  name,
+  text,
+  none,
+  what = name.toLowerCase(),
+  children,
+  ...rest
+}: HashFieldProps) {
+  if (text === null || text === undefined)
+    return none === undefined ? null : <Field name={name}>{<span className="muted">{none}</span>}</Field>;
+  return (
+    <Field name={name}>
+      {children}
+      <SearchableHash text={text} what={what} {...rest} />
+    </Field>
   );
 }
 

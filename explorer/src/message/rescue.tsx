@@ -1,13 +1,13 @@
 /** "Rescue with your wallet": whether an execution would work now, what would be called, and the button that sends it. */
 import { useQuery } from '@tanstack/react-query';
-import { type ReactNode, useState } from 'react';
+import { useState } from 'react';
 import type { Diagnosis, ManualExecution } from '../../../src/client/api-types.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import { grouped, printable } from '../../../src/text/format.ts';
 import { networkName } from '../../../src/text/message-words.ts';
-import { AddressText } from '../parts/address-text.tsx';
 import { ChainLink, laneMessages, SearchableHash } from '../parts/hash.tsx';
 import { Icon } from '../parts/icons.tsx';
+import { AddressText } from '../parts/text.tsx';
 import { diagnosisQuery, manualExecutionQuery, readinessQuery } from '../server/api-client.ts';
 import { Copyable, Field, Fields } from './card.tsx';
 import { gasOf } from './manual-execution.tsx';
@@ -58,7 +58,15 @@ function RealRescue({ message }: { readonly message: Message }) {
   const sendable = sendableTransaction(execution.data);
   return (
     <>
-      <DiagnosisText diagnosis={diagnosis.data} isPending={diagnosis.isPending} error={diagnosis.error} />
+      {diagnosis.data ? (
+        <DiagnosisText diagnosis={diagnosis.data} />
+      ) : (
+        <p className="muted">
+          {diagnosis.isPending
+            ? 'Trying the execution on the destination…'
+            : `The execution could not be tried beforehand. ${printable(diagnosis.error?.message ?? '')}`}
+        </p>
+      )}
       {canBeBuilt(diagnosis.data) && !diagnosis.isPending && (
         <label className="rescue-gas">
           <span>Gas limit for the receiver</span>
@@ -82,21 +90,34 @@ function RealRescue({ message }: { readonly message: Message }) {
       {execution.data && (
         <>
           <WhatIsCalled execution={execution.data} message={message} wouldFail={isDoubtful} />
-          {sendable ? (
-            <SendButtons
-              wallets={wallets}
-              label={isDoubtful ? 'Send anyway with' : 'Send with'}
-              isPrimary={!isDoubtful}
-              isBusy={['asking', 'sent', 'included'].includes(state.sending.step)}
-              onSend={(wallet) => state.send(wallet, sendable)}
-            />
-          ) : (
+          {!sendable && (
             <p className="muted">
               It is not sent from here
               {isDoubtful
                 ? ': it would not be executed now.'
                 : ', because its gas is not known. Use the command below.'}
             </p>
+          )}
+          {sendable && wallets.length === 0 && (
+            <p className="muted">
+              No wallet was found in this browser. With a wallet extension you could send it from here;
+              otherwise use the command below.
+            </p>
+          )}
+          {sendable && wallets.length > 0 && (
+            <div className="rescue-wallets">
+              {wallets.map((wallet) => (
+                <button
+                  key={wallet.id}
+                  type="button"
+                  className={`button${isDoubtful ? '' : ' primary'}`}
+                  disabled={['asking', 'sent', 'included'].includes(state.sending.step)}
+                  onClick={() => state.send(wallet, sendable)}
+                >
+                  {isDoubtful ? 'Send anyway with' : 'Send with'} {wallet.name}
+                </button>
+              ))}
+            </div>
           )}
           <SendingText
             sending={state.sending}
@@ -120,28 +141,15 @@ function canBeBuilt(diagnosis: Diagnosis | undefined): boolean {
   return diagnosis === undefined || ['succeeds', 'fails', 'untried'].includes(diagnosis.outcome);
 }
 
-function DiagnosisText({
-  diagnosis,
-  isPending,
-  error,
-}: {
-  readonly diagnosis: Diagnosis | undefined;
-  readonly isPending: boolean;
-  readonly error: Error | null;
-}) {
-  if (isPending) return <p className="muted">Trying the execution on the destination…</p>;
-  if (!diagnosis)
-    return (
-      <p className="muted">The execution could not be tried beforehand. {printable(error?.message ?? '')}</p>
-    );
-  const { outcome, text, reason, block } = diagnosis;
+function DiagnosisText({ diagnosis }: { readonly diagnosis: Diagnosis }) {
+  const { outcome, text, reason, block, gasLimit } = diagnosis;
   return (
     <div className="rescue-diagnosis" data-outcome={outcome} role="status">
       <strong>
         <Icon name={outcome === 'succeeds' || outcome === 'executed' ? 'tick' : 'info'} />
         {headings[outcome]}
       </strong>
-      {(outcome !== 'succeeds' || diagnosis.gasLimit !== null) && (
+      {(outcome !== 'succeeds' || gasLimit !== null) && (
         <p>
           <AddressText text={printable(text)} />
         </p>
@@ -158,15 +166,14 @@ function DiagnosisText({
   );
 }
 
-function WhatIsCalled({
-  execution: { transaction, call, gasLimit, inputs, gasNote },
-  message,
-  wouldFail,
-}: {
+interface WhatIsCalledProps {
   readonly execution: ManualExecution;
   readonly message: Message;
   readonly wouldFail: boolean;
-}) {
+}
+
+function WhatIsCalled({ execution, message, wouldFail }: WhatIsCalledProps) {
+  const { transaction, call, gasLimit, inputs, gasNote } = execution;
   return (
     <Fields>
       <Field name="Network">
@@ -176,8 +183,8 @@ function WhatIsCalled({
         <SearchableHash
           text={transaction.to}
           what="off-ramp"
-          search={laneMessages(message.sourceNetworkInfo, message.destNetworkInfo)}
-          at={{ network: message.destNetworkInfo, page: 'address' }}
+          search={laneMessages(message)}
+          network={message.destNetworkInfo}
         />
         <span className="muted">
           the off-ramp{inputs === 'mirror' && ', as the mirrored server names it: check it'}
@@ -212,52 +219,13 @@ function WhatIsCalled({
   );
 }
 
-function SendButtons({
-  wallets,
-  label,
-  isPrimary,
-  isBusy,
-  onSend,
-}: {
-  readonly wallets: readonly Wallet[];
-  readonly label: string;
-  readonly isPrimary: boolean;
-  readonly isBusy: boolean;
-  readonly onSend: (wallet: Wallet) => void;
-}) {
-  if (wallets.length === 0)
-    return (
-      <p className="muted">
-        No wallet was found in this browser. With a wallet extension you could send it from here; otherwise
-        use the command below.
-      </p>
-    );
-  return (
-    <div className="rescue-wallets">
-      {wallets.map((wallet) => (
-        <button
-          key={wallet.id}
-          type="button"
-          className={`button${isPrimary ? ' primary' : ''}`}
-          disabled={isBusy}
-          onClick={() => onSend(wallet)}
-        >
-          {label} {wallet.name}
-        </button>
-      ))}
-    </div>
-  );
-}
-
-function SendingText({
-  sending,
-  message,
-  onSwitch,
-}: {
+interface SendingTextProps {
   readonly sending: Sending;
   readonly message: Message;
   readonly onSwitch: (wallet: Wallet) => void;
-}) {
+}
+
+function SendingText({ sending, message, onSwitch }: SendingTextProps) {
   const dest = networkName(message.destNetworkInfo);
   switch (sending.step) {
     case 'idle':
@@ -288,45 +256,20 @@ function SendingText({
           Nothing was sent: {sending.text}
         </p>
       );
-    case 'sent':
+    default: {
+      const { step, hash } = sending;
+      const words = {
+        sent: `Sent. It waits to get into a block of ${dest}.`,
+        included: `It is in a block of ${dest}. This page shows the outcome as soon as this server has read that block.`,
+        reverted: 'The transaction was reverted: the message is as it was before.',
+      };
       return (
-        <Following hash={sending.hash} message={message}>
-          Sent. It waits to get into a block of {dest}.
-        </Following>
+        <div role="status">
+          <p>{words[step]}</p>
+          <Copyable text={hash} what="transaction hash" />
+          <ChainLink text={hash} what="transaction" network={message.destNetworkInfo} page="transaction" />
+        </div>
       );
-    case 'included':
-      return (
-        <Following hash={sending.hash} message={message}>
-          It is in a block of {dest}. This page shows the outcome as soon as this server has read that block.
-        </Following>
-      );
-    case 'reverted':
-      return (
-        <Following hash={sending.hash} message={message}>
-          The transaction was reverted: the message is as it was before.
-        </Following>
-      );
+    }
   }
-}
-
-function Following({
-  hash,
-  message,
-  children,
-}: {
-  readonly hash: string;
-  readonly message: Message;
-  readonly children: ReactNode;
-}) {
-  return (
-    <div role="status">
-      <p>{children}</p>
-      <Copyable text={hash} what="transaction hash" />
-      <ChainLink
-        text={hash}
-        what="transaction"
-        at={{ network: message.destNetworkInfo, page: 'transaction' }}
-      />
-    </div>
-  );
 }

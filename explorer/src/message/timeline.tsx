@@ -4,8 +4,8 @@ import type { Stage } from '../../../src/client/api-types.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import { clockTime, dayName, duration, exactTime } from '../../../src/text/format.ts';
 import { statusWords } from '../../../src/text/message-words.ts';
-import { Skeleton } from '../parts/notices.tsx';
-import { StatusIcon, statusTones } from '../parts/status.tsx';
+import { StatusIcon, statusTones } from '../parts/icons.tsx';
+import { Skeleton } from '../parts/page.tsx';
 import { useTimed } from '../server/clock.ts';
 import { type Step, stepsOf } from './outlook.ts';
 

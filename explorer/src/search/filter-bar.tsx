@@ -2,77 +2,56 @@
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { addressBytes } from '../../../src/domain/addresses.ts';
 import type { FilterName } from '../../../src/domain/filters/filter-table.ts';
-import { allNetworks, findNetworks, type NamedNetwork } from '../../../src/domain/filters/search-text.ts';
+import {
+  allNetworks,
+  findNetworks,
+  type NamedNetwork as Known,
+} from '../../../src/domain/filters/search-text.ts';
 import { type Status, statuses } from '../../../src/domain/lifecycle.ts';
 import { networkBySelector } from '../../../src/domain/networks/networks.ts';
 import { grouped, shortHash } from '../../../src/text/format.ts';
 import { statusWords } from '../../../src/text/message-words.ts';
-import { Icon } from '../parts/icons.tsx';
-import { NetworkMark } from '../parts/network.tsx';
-import { type Option, useOptionList } from '../parts/option-list.tsx';
-import { Popover } from '../parts/popover.tsx';
-import { StatusBadge } from '../parts/status.tsx';
+import { type Option, Popover, useOptionList } from '../parts/controls.tsx';
+import { Icon, NamedNetwork, StatusBadge } from '../parts/icons.tsx';
 import { serverNow } from '../server/clock.ts';
 import { filterLabels, filterNames, filtersOf, hasFilters, type SearchView } from '../server/search-view.ts';
+import { OptionRow } from './lookup-match.tsx';
 import { useKnownNetworks } from './search-box.tsx';
-
-type Change = Readonly<Partial<Record<FilterName, string | undefined>>>;
 
 interface FilterBarProps {
   readonly view: SearchView;
-  readonly onChange: (change: Change) => void;
+  readonly onChange: (change: Readonly<Partial<Record<FilterName, string | undefined>>>) => void;
 }
 
-/** Filters with a control below. The others have no chip until the search box or a link sets them. */
-const controlled: ReadonlySet<FilterName> = new Set([
-  'sourceChainSelector',
-  'destChainSelector',
-  'chainSelector',
-  'status',
-  'sentAfter',
-  'sentBefore',
-  'sender',
-  'receiver',
-  'sourceTokenAddress',
-  'readyForManualExecOnly',
-]);
+interface FilterProps extends FilterBarProps {
+  readonly name: FilterName;
+}
+
+/** Filters with a control, in its order. The others have no chip until the search box or a link sets them. */
+const controls: Partial<Record<FilterName, (props: FilterProps) => ReactNode>> = {
+  sourceChainSelector: NetworkChip,
+  destChainSelector: NetworkChip,
+  chainSelector: (props) => props.view.chainSelector !== undefined && <NetworkChip {...props} />,
+  status: StatusChip,
+  sentAfter: TimeChip,
+  // Part of the chip before.
+  sentBefore: () => null,
+  sender: AddressChip,
+  receiver: AddressChip,
+  sourceTokenAddress: AddressChip,
+  readyForManualExecOnly: ActionChip,
+};
 
 export function FilterBar({ view, onChange }: FilterBarProps) {
   return (
     <section className="filters" aria-label="Filters">
-      <NetworkChip name="sourceChainSelector" view={view} onChange={onChange} />
-      <NetworkChip name="destChainSelector" view={view} onChange={onChange} />
-      {view.chainSelector !== undefined && (
-        <NetworkChip name="chainSelector" view={view} onChange={onChange} />
-      )}
-      <StatusChip view={view} onChange={onChange} />
-      <TimeChip view={view} onChange={onChange} />
-      <AddressChip name="sender" view={view} onChange={onChange} />
-      <AddressChip name="receiver" view={view} onChange={onChange} />
-      <AddressChip name="sourceTokenAddress" view={view} onChange={onChange} />
-      <button
-        type="button"
-        className="chip chip-action"
-        aria-pressed={view.readyForManualExecOnly === 'true'}
-        onClick={() =>
-          onChange({ readyForManualExecOnly: view.readyForManualExecOnly === 'true' ? undefined : 'true' })
-        }
-      >
-        <Icon name="hand" />
-        {filterLabels.readyForManualExecOnly}
-      </button>
-      {filterNames.map((name) => {
-        const value = view[name];
-        if (value === undefined || controlled.has(name)) return null;
-        const label = filterLabels[name];
-        return (
-          <Chip key={name} label={label} onClear={() => onChange({ [name]: undefined })}>
-            <span className="chip-static">
-              {label} <code title={value}>{value.split(',').map(shortHash).join(', ')}</code>
-            </span>
-          </Chip>
-        );
+      {(Object.keys(controls) as FilterName[]).map((name) => {
+        const Control = controls[name] ?? OtherChip;
+        return <Control key={name} name={name} view={view} onChange={onChange} />;
       })}
+      {filterNames.map((name) =>
+        controls[name] ? null : <OtherChip key={name} name={name} view={view} onChange={onChange} />,
+      )}
       {hasFilters(view) && (
         <button
           type="button"
@@ -88,29 +67,24 @@ export function FilterBar({ view, onChange }: FilterBarProps) {
   );
 }
 
+interface ChipProps {
+  readonly label: string;
+  readonly onClear: () => void;
+}
+
 /** The layout of a filter. The elements stay the same when it is set, so that an open panel stays open. */
 function Chip({
   label,
-  isSet = true,
+  isSet,
   onClear,
   children,
-}: {
-  readonly label: string;
-  readonly isSet?: boolean;
-  readonly onClear: () => void;
-  readonly children: ReactNode;
-}) {
+}: ChipProps & { readonly isSet: boolean; readonly children: ReactNode }) {
+  const title = `Clear ${label}`;
   return (
     <span className={isSet ? 'chip-set' : 'chip-unset'}>
       {children}
       {isSet && (
-        <button
-          type="button"
-          className="chip-clear"
-          aria-label={`Clear ${label}`}
-          title={`Clear ${label}`}
-          onClick={onClear}
-        >
+        <button type="button" className="chip-clear" aria-label={title} title={title} onClick={onClear}>
           <Icon name="close" />
         </button>
       )}
@@ -123,11 +97,9 @@ function ChipPopover({
   value,
   onClear,
   children,
-}: {
-  readonly label: string;
+}: ChipProps & {
   /** The value that is set; undefined where the filter is not set. */
   readonly value: ReactNode;
-  readonly onClear: () => void;
   readonly children: (close: () => void) => ReactNode;
 }) {
   const isSet = value !== undefined;
@@ -149,29 +121,48 @@ function ChipPopover({
   );
 }
 
+/** A filter that can only be cleared. */
+function OtherChip({ name, view, onChange }: FilterProps) {
+  const value = view[name];
+  const label = filterLabels[name];
+  if (value === undefined) return null;
+  return (
+    <Chip label={label} isSet onClear={() => onChange({ [name]: undefined })}>
+      <span className="chip-static">
+        {label} <code title={value}>{value.split(',').map(shortHash).join(', ')}</code>
+      </span>
+    </Chip>
+  );
+}
+
+function ActionChip({ name, view, onChange }: FilterProps) {
+  const isPressed = view[name] === 'true';
+  return (
+    <button
+      type="button"
+      className="chip chip-action"
+      aria-pressed={isPressed}
+      onClick={() => onChange({ [name]: isPressed ? undefined : 'true' })}
+    >
+      <Icon name="hand" />
+      {filterLabels[name]}
+    </button>
+  );
+}
+
 // ---- Networks
 
-function NetworkChip({
-  name,
-  view,
-  onChange,
-}: FilterBarProps & { readonly name: 'sourceChainSelector' | 'destChainSelector' | 'chainSelector' }) {
+function NetworkChip({ name, view, onChange }: FilterProps) {
   const selector = view[name];
-  const isBuiltIn = selector === undefined || networkBySelector(selector) !== undefined;
-  const defined = useKnownNetworks(!isBuiltIn).find((network) => network.selector === selector);
-  const displayName =
-    selector === undefined
-      ? undefined
-      : (networkBySelector(selector)?.displayName ?? defined?.displayName ?? selector);
+  const builtIn = selector === undefined ? undefined : networkBySelector(selector);
+  const isDefined = selector !== undefined && builtIn === undefined;
+  const defined = useKnownNetworks(isDefined).find((network) => network.selector === selector);
   return (
     <ChipPopover
       label={filterLabels[name]}
       value={
-        displayName === undefined ? undefined : (
-          <span className="network">
-            <NetworkMark name={displayName} seed={selector ?? ''} />
-            <bdi>{displayName}</bdi>
-          </span>
+        selector === undefined ? undefined : (
+          <NamedNetwork name={(builtIn ?? defined)?.displayName ?? selector} selector={selector} />
         )
       }
       onClear={() => onChange({ [name]: undefined })}
@@ -190,27 +181,20 @@ function NetworkChip({
 
 const MAX_LISTED = 60;
 
-function NetworkPicker({ onPick }: { readonly onPick: (network: NamedNetwork) => void }) {
+function NetworkPicker({ onPick }: { readonly onPick: (network: Known) => void }) {
   const [text, setText] = useState('');
   const known = useKnownNetworks(true);
-  const traffic = new Map(known.map(({ selector, messages }) => [selector, messages]));
+  const traffic = new Map(known.map(({ selector, messages }) => [selector, grouped(messages)]));
   const found = text.trim() === '' ? allNetworks(known) : findNetworks(text, known);
   const options = found.slice(0, MAX_LISTED).map(
-    (network): Option<NamedNetwork> => ({
+    (network): Option<Known> => ({
       key: network.selector,
       value: network,
       content: (
-        <>
-          <span className="option-value">
-            <span className="network">
-              <NetworkMark name={network.displayName} seed={network.selector} />
-              <bdi>{network.displayName}</bdi>
-            </span>
-          </span>
-          <span className="option-role">
-            {traffic.has(network.selector) ? grouped(traffic.get(network.selector) ?? 0) : ''}
-          </span>
-        </>
+        <OptionRow
+          means={traffic.get(network.selector) ?? ''}
+          value={<NamedNetwork name={network.displayName} selector={network.selector} />}
+        />
       ),
     }),
   );
@@ -244,23 +228,20 @@ function FirstField(properties: React.ComponentProps<'input'>) {
 
 // ---- Status
 
-function StatusChip({ view, onChange }: FilterBarProps) {
+function StatusChip({ view, onChange }: FilterProps) {
   const chosen = (view.status?.split(',') ?? []) as readonly Status[];
   const toggle = (status: Status) => {
     const next = statuses.filter((one) => (one === status ? !chosen.includes(one) : chosen.includes(one)));
     onChange({ status: next.length === 0 ? undefined : next.join(',') });
   };
-  const words = chosen.map((status) => statusWords[status] ?? status);
+  const words =
+    chosen.length > 2
+      ? `${chosen.length} of ${statuses.length}`
+      : chosen.map((status) => statusWords[status] ?? status).join(', ');
   return (
     <ChipPopover
       label={filterLabels.status}
-      value={
-        view.status === undefined
-          ? undefined
-          : words.length > 2
-            ? `${words.length} of ${statuses.length}`
-            : words.join(', ')
-      }
+      value={view.status === undefined ? undefined : words}
       onClear={() => onChange({ status: undefined })}
     >
       {() => (
@@ -281,14 +262,9 @@ function StatusChip({ view, onChange }: FilterBarProps) {
 // ---- Time
 
 const HOUR = 3_600_000;
-const spans = [
-  ['Last hour', HOUR],
-  ['Last 24 hours', 24 * HOUR],
-  ['Last 7 days', 7 * 24 * HOUR],
-  ['Last 30 days', 30 * 24 * HOUR],
-] as const;
+const spans = { 'Last hour': 1, 'Last 24 hours': 24, 'Last 7 days': 7 * 24, 'Last 30 days': 30 * 24 };
 
-function TimeChip({ view, onChange }: FilterBarProps) {
+function TimeChip({ view, onChange }: FilterProps) {
   const { sentAfter, sentBefore } = view;
   const words = [
     ...(sentAfter === undefined ? [] : [`from ${minuteOf(sentAfter)}`]),
@@ -301,104 +277,10 @@ function TimeChip({ view, onChange }: FilterBarProps) {
       onClear={() => onChange({ sentAfter: undefined, sentBefore: undefined })}
     >
       {(close) => (
-        <div className="picker">
-          <div className="spans">
-            {spans.map(([label, ms]) => (
-              <button
-                key={label}
-                type="button"
-                className="option"
-                onClick={() => {
-                  onChange({ sentAfter: wholeMinute(serverNow() - ms), sentBefore: undefined });
-                  close();
-                }}
-              >
-                {label}
-              </button>
-            ))}
-          </div>
-          <TimeFields view={view} onChange={onChange} close={close} />
-        </div>
-      )}
-    </ChipPopover>
-  );
-}
-
-function TimeFields({ view, onChange, close }: FilterBarProps & { readonly close: () => void }) {
-  const [from, setFrom] = useState(fieldTime(view.sentAfter));
-  const [to, setTo] = useState(fieldTime(view.sentBefore));
-  const isBackwards = from !== '' && to !== '' && from >= to;
-  return (
-    <form
-      className="time-fields"
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (isBackwards) return;
-        onChange({ sentAfter: fromField(from), sentBefore: fromField(to) });
-        close();
-      }}
-    >
-      <label>
-        From (UTC)
-        <input
-          type="datetime-local"
-          className="field"
-          value={from}
-          onChange={({ target }) => setFrom(target.value)}
-        />
-      </label>
-      <label>
-        To (UTC)
-        <input
-          type="datetime-local"
-          className="field"
-          value={to}
-          onChange={({ target }) => setTo(target.value)}
-        />
-      </label>
-      {isBackwards && <p className="picker-hint problem">The end must come after the beginning.</p>}
-      <button type="submit" className="button primary">
-        Apply
-      </button>
-    </form>
-  );
-}
-
-const wholeMinute = (time: number) => `${new Date(time).toISOString().slice(0, 16)}:00Z`;
-const fromField = (text: string) => (text === '' ? undefined : `${text.slice(0, 16)}:00Z`);
-
-/** `datetime-local` fields have no time zone; they show and take UTC, as the whole explorer does. */
-function fieldTime(iso: string | undefined): string {
-  const time = iso === undefined ? Number.NaN : Date.parse(iso);
-  return Number.isNaN(time) ? '' : new Date(time).toISOString().slice(0, 16);
-}
-
-function minuteOf(iso: string): string {
-  const time = fieldTime(iso);
-  return time === '' ? iso : time.replace('T', ' ');
-}
-
-// ---- Addresses
-
-function AddressChip({
-  name,
-  view,
-  onChange,
-}: FilterBarProps & { readonly name: 'sender' | 'receiver' | 'sourceTokenAddress' }) {
-  const label = filterLabels[name];
-  const value = view[name];
-  return (
-    <ChipPopover
-      label={label}
-      value={value === undefined ? undefined : <code title={value}>{shortHash(value)}</code>}
-      onClear={() => onChange({ [name]: undefined })}
-    >
-      {(close) => (
-        <AddressField
-          label={label}
-          value={value ?? ''}
-          onApply={(address) => {
-            onChange({ [name]: address });
+        <TimePicker
+          view={view}
+          onChange={(change) => {
+            onChange(change);
             close();
           }}
         />
@@ -407,33 +289,118 @@ function AddressChip({
   );
 }
 
-function AddressField({
-  label,
-  value,
-  onApply,
-}: {
+function TimePicker({ view, onChange }: FilterBarProps) {
+  const [from, setFrom] = useState(fieldTime(view.sentAfter));
+  const [to, setTo] = useState(fieldTime(view.sentBefore));
+  const isBackwards = from !== '' && to !== '' && from >= to;
+  return (
+    <div className="picker">
+      <div className="spans">
+        {Object.entries(spans).map(([label, hours]) => (
+          <button
+            key={label}
+            type="button"
+            className="option"
+            onClick={() => {
+              const start = new Date(serverNow() - hours * HOUR).toISOString();
+              onChange({ sentAfter: fromField(start), sentBefore: undefined });
+            }}
+          >
+            {label}
+          </button>
+        ))}
+      </div>
+      <form
+        className="time-fields"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (!isBackwards) onChange({ sentAfter: fromField(from), sentBefore: fromField(to) });
+        }}
+      >
+        <TimeField label="From (UTC)" value={from} onChange={setFrom} />
+        <TimeField label="To (UTC)" value={to} onChange={setTo} />
+        {isBackwards && <p className="picker-hint problem">The end must come after the beginning.</p>}
+        <button type="submit" className="button primary">
+          Apply
+        </button>
+      </form>
+    </div>
+  );
+}
+
+interface TimeFieldProps {
   readonly label: string;
   readonly value: string;
-  readonly onApply: (address: string | undefined) => void;
-}) {
-  const [text, setText] = useState(value);
+  readonly onChange: (value: string) => void;
+}
+
+function TimeField({ label, value, onChange }: TimeFieldProps) {
+  return (
+    <label>
+      {label}
+      <input
+        type="datetime-local"
+        className="field"
+        value={value}
+        onChange={({ target }) => onChange(target.value)}
+      />
+    </label>
+  );
+}
+
+const fromField = (text: string) => (text === '' ? undefined : `${text.slice(0, 16)}:00Z`);
+
+/** `datetime-local` fields have no time zone; they show and take UTC, as the whole explorer does. */
+function fieldTime(iso: string | undefined): string {
+  const time = iso === undefined ? Number.NaN : Date.parse(iso);
+  return Number.isNaN(time) ? '' : new Date(time).toISOString().slice(0, 16);
+}
+
+const minuteOf = (iso: string) => fieldTime(iso).replace('T', ' ') || iso;
+
+// ---- Addresses
+
+function AddressChip({ name, view, onChange }: FilterProps) {
+  const value = view[name];
+  return (
+    <ChipPopover
+      label={filterLabels[name]}
+      value={value === undefined ? undefined : <code title={value}>{shortHash(value)}</code>}
+      onClear={() => onChange({ [name]: undefined })}
+    >
+      {(close) => (
+        <AddressPicker
+          name={name}
+          view={view}
+          onChange={(change) => {
+            onChange(change);
+            close();
+          }}
+        />
+      )}
+    </ChipPopover>
+  );
+}
+
+function AddressPicker({ name, view, onChange }: FilterProps) {
+  const [text, setText] = useState(view[name] ?? '');
   const [isJudged, setJudged] = useState(false);
   const address = text.trim();
-  const isWrong = isJudged && address !== '' && addressBytes(address).length === 0;
+  const isValid = address === '' || addressBytes(address).length > 0;
+  const isWrong = isJudged && !isValid;
   return (
     <form
       className="picker address-field"
       onSubmit={(event) => {
         event.preventDefault();
         setJudged(true);
-        if (address === '') onApply(undefined);
-        else if (addressBytes(address).length > 0) onApply(address);
+        if (isValid) onChange({ [name]: address || undefined });
       }}
     >
       <FirstField
         type="text"
         value={text}
-        aria-label={`${label} address`}
+        aria-label={`${filterLabels[name]} address`}
         aria-invalid={isWrong}
         placeholder="0x…, base58, TON, Canton party"
         autoComplete="off"

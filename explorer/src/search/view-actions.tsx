@@ -1,8 +1,8 @@
 /** Actions on a search: export it to a file, or copy it as an API request. */
 import type { FilterName } from '../../../src/domain/filters/filter-table.ts';
-import { CodeBlock } from '../parts/code-block.tsx';
+import { Popover } from '../parts/controls.tsx';
+import { CodeBlock } from '../parts/copy.tsx';
 import { Icon } from '../parts/icons.tsx';
-import { Popover } from '../parts/popover.tsx';
 import { searchUrl } from '../server/api-client.ts';
 import { basePath, serverUrl } from '../server/base-path.ts';
 import { type Filters, filterNames, filtersOf, type SearchView } from '../server/search-view.ts';

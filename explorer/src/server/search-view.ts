@@ -80,3 +80,12 @@ export function writeParameters(parameters: Readonly<Record<string, unknown>>): 
   // Commas and colons are allowed in a query, and a shared link should be readable.
   return text === '' ? '' : `?${text.replaceAll('%2C', ',').replaceAll('%3A', ':')}`;
 }
+
+/** How many days the statistics show, in the URL as `days`. */
+export const dayWindows = { '7': '7 days', '30': '30 days', '90': '90 days' } as const;
+export type DayWindow = keyof typeof dayWindows;
+
+export function dayWindowOf({ days }: Readonly<Record<string, unknown>>): { days?: DayWindow } {
+  const text = String(days);
+  return Object.hasOwn(dayWindows, text) ? { days: text as DayWindow } : {};
+}

@@ -4,8 +4,6 @@
  */
 import { createRootRoute, createRoute, createRouter } from '@tanstack/react-router';
 import { isMessageId } from '../../../src/text/format.ts';
-import { failureWindowOf } from '../failures/failure-window.ts';
-import { laneOrderOf } from '../lanes/lane-order.ts';
 import { SearchPage } from '../search/search-page.tsx';
 import {
   historyQuery,
@@ -17,7 +15,7 @@ import {
   statsQuery,
 } from '../server/api-client.ts';
 import { basePath } from '../server/base-path.ts';
-import { parseParameters, viewOf, writeParameters } from '../server/search-view.ts';
+import { dayWindowOf, parseParameters, viewOf, writeParameters } from '../server/search-view.ts';
 import { FailuresPage, LanePage, LanesPage, MessagePage, NetworksPage, OverviewPage } from './lazy-pages.ts';
 import { BrokenPage, NotFoundPage, Shell } from './shell.tsx';
 
@@ -46,7 +44,10 @@ const routeTree = root.addChildren([
   createRoute({
     getParentRoute: () => root,
     path: '/lane',
-    validateSearch: laneOrderOf,
+    // It is set even when undefined: without the key, the router keeps the URL's value.
+    validateSearch: ({ sort }): { sort?: string | undefined } => ({
+      sort: typeof sort === 'string' ? sort : undefined,
+    }),
     loader: () => void queryClient.prefetchQuery(lanesQuery()),
     component: LanesPage,
   }),
@@ -71,7 +72,7 @@ const routeTree = root.addChildren([
   createRoute({
     getParentRoute: () => root,
     path: '/failure',
-    validateSearch: failureWindowOf,
+    validateSearch: dayWindowOf,
     component: FailuresPage,
   }),
 ]);

@@ -2,13 +2,19 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet } from '@tanstack/react-router';
 import { Suspense } from 'react';
-import { Brand, Icon } from '../parts/icons.tsx';
-import { Notice } from '../parts/notices.tsx';
-import { useTitle } from '../parts/page-title.ts';
+import { Icon } from '../parts/icons.tsx';
+import { Notice, useTitle } from '../parts/page.tsx';
 import { SearchBox } from '../search/search-box.tsx';
-import { readinessQuery, useIsServerAway } from '../server/api-client.ts';
+import { readinessQuery, serverAway } from '../server/api-client.ts';
 import { basePath } from '../server/base-path.ts';
 import { useTheme } from './theme.ts';
+
+const pages = [
+  ['/', 'Messages'],
+  ['/lane', 'Lanes'],
+  ['/network', 'Networks'],
+  ['/overview', 'Overview'],
+] as const;
 
 export function Shell() {
   return (
@@ -19,15 +25,21 @@ export function Shell() {
       <header className="masthead">
         <div className="masthead-inner">
           <Link to="/" className="brand" aria-label="Lanescan, newest messages">
-            <Brand />
+            <svg className="brand-mark" viewBox="0 0 32 32" aria-hidden="true">
+              <rect className="brand-ground" width="32" height="32" rx="8" />
+              <path className="brand-lane" d="M7 11h18M7 21h18" />
+              <circle className="brand-message" cx="20" cy="11" r="4" />
+              <circle className="brand-message" cx="12" cy="21" r="4" />
+            </svg>
             <span className="brand-name">Lanescan</span>
           </Link>
           <SearchBox />
           <nav className="pages" aria-label="Pages">
-            <PageLink to="/" label="Messages" />
-            <PageLink to="/lane" label="Lanes" />
-            <PageLink to="/network" label="Networks" />
-            <PageLink to="/overview" label="Overview" />
+            {pages.map(([to, label]) => (
+              <Link key={to} to={to} activeOptions={{ exact: to === '/', includeSearch: false }}>
+                {label}
+              </Link>
+            ))}
           </nav>
           <ThemeSwitch />
         </div>
@@ -49,20 +61,6 @@ export function Shell() {
         </p>
       </footer>
     </>
-  );
-}
-
-function PageLink({
-  to,
-  label,
-}: {
-  readonly to: '/' | '/lane' | '/network' | '/overview';
-  readonly label: string;
-}) {
-  return (
-    <Link to={to} activeOptions={{ exact: to === '/', includeSearch: false }}>
-      {label}
-    </Link>
   );
 }
 
@@ -99,7 +97,7 @@ function SimulatedBanner() {
 }
 
 function ConnectionBanner() {
-  const isAway = useIsServerAway();
+  const isAway = serverAway.use();
   return (
     <div className="connection" role="status">
       {isAway && (
