@@ -1,5 +1,6 @@
 /** A card with a title, and fields with a name each. */
 import type { ReactNode } from 'react';
+import type { NetworkInfo } from '../../../src/domain/message.ts';
 import { CopyButton } from '../parts/copy.tsx';
 import { SearchableHash, type SearchableHashProps } from '../parts/hash.tsx';
 
@@ -22,59 +23,42 @@ export function Card({ title, about, wide = false, children }: CardProps) {
   );
 }
 
-export function Fields({ children }: { readonly children: ReactNode }) {
-  return <dl className="fields">{children}</dl>;
-}
-
-export function Field({ name, children }: { readonly name: string; readonly children: ReactNode }) {
+/** Values by name; those that are null are left out. */
+export function Fields({ values }: { readonly values: Readonly<Record<string, ReactNode>> }) {
   return (
-    <div className="field-row">
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
+    <dl className="fields">
+      {Object.entries(values).map(([name, value]) =>
+        value === null ? null : (
+          <div key={name} className="field-row">
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ),
+      )}
+    </dl>
   );
 }
 
-interface HashFieldProps extends Omit<SearchableHashProps, 'text' | 'what'> {
-  readonly name: string;
-  /** Nothing is shown where there is none, unless it is said what to show. */
-  readonly text: string | null | undefined;
-  readonly none?: string;
-  /** By default its name. */
-  readonly what?: string;
-  /** In front of the hash. */
-  readonly children?: ReactNode;
+/** The value of a field that can be searched for; null where there is none. */
+export function hash(
+  text: string | null | undefined,
+  what: string,
+  network: NetworkInfo,
+  options: Omit<SearchableHashProps, 'text' | 'what' | 'network'> = {},
+): ReactNode {
+  return text ? <SearchableHash text={text} what={what} network={network} {...options} /> : null;
 }
 
-/** A field whose value can be searched for. */
-export function HashField({
-  name,
-  text,
-  none,
-  what = name.toLowerCase(),
-  children,
-  ...rest
-}: HashFieldProps) {
-  if (text === null || text === undefined)
-    return none === undefined ? null : <Field name={name}>{<span className="muted">{none}</span>}</Field>;
-  return (
-    <Field name={name}>
-      {children}
-      <SearchableHash text={text} what={what} {...rest} />
-    </Field>
-  );
-}
+export const muted = (words: ReactNode) => <span className="muted">{words}</span>;
 
-/** A value with a copy button. */
-export function Copyable({
-  text,
-  what,
-  shown = text,
-}: {
+interface CopyableProps {
   readonly text: string;
   readonly what: string;
   readonly shown?: string;
-}) {
+}
+
+/** A value with a copy button. */
+export function Copyable({ text, what, shown = text }: CopyableProps) {
   return (
     <span className="hash whole">
       {shown === text ? <code>{text}</code> : <span>{shown}</span>}

@@ -1,5 +1,6 @@
 /** All fields of a message, in cards: source, destination, tokens, fees, data and the record itself. */
 import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
 import type { Attempt, Lane, MessageHistory } from '../../../src/client/api-types.ts';
 import { blockNoun, blockTitle } from '../../../src/domain/chain-families.ts';
 import type { Message, NetworkInfo, TokenAmount, Verifiers } from '../../../src/domain/message.ts';
@@ -28,7 +29,7 @@ import { TokenSymbol } from '../parts/message-row.tsx';
 import { ExactTime } from '../parts/text.tsx';
 import { useNames } from '../server/names.ts';
 import { AttemptsCard } from './attempts-card.tsx';
-import { Card, Copyable, Field, Fields, HashField } from './card.tsx';
+import { Card, Copyable, Fields, hash, muted } from './card.tsx';
 import { FeeChart } from './fee-chart.tsx';
 import { ChangesCard, DataCard, RawCard } from './record-cards.tsx';
 
@@ -58,20 +59,18 @@ export function MessageDetails({ message, history, attempts, lane }: DetailsProp
   );
 }
 
-function NetworkFields({ network }: { readonly network: NetworkInfo }) {
+function networkWords(network: NetworkInfo): ReactNode {
   return (
-    <Field name="Network">
+    <>
       <span className="network-facts">
         <NamedNetwork name={networkName(network)} selector={network.chainSelector} />
-        <span className="muted">
-          {network.chainFamily} {printable(network.chainId)}
-        </span>
+        {muted(`${network.chainFamily} ${printable(network.chainId)}`)}
       </span>
       <span className="hash whole muted">
         <span className="wrap">selector {network.chainSelector}</span>
         <CopyButton text={network.chainSelector} what="chain selector" />
       </span>
-    </Field>
+    </>
   );
 }
 
@@ -80,51 +79,42 @@ function SourceCard({ message }: { readonly message: Message }) {
   const block = String(message.sendBlockNumber);
   return (
     <Card title="Source">
-      <Fields>
-        <NetworkFields network={source} />
-        <HashField name="Sender" text={sender} filter="sender" network={source} />
-        <HashField
-          name="Origin"
-          text={origin === sender ? null : origin}
-          none="the sender"
-          what="account"
-          filter="address"
-          network={source}
-        />
-        <HashField
-          name="Transaction"
-          text={message.sendTransactionHash}
-          filter="sourceTransactionHash"
-          network={source}
-          page="transaction"
-        />
-        <Field name="Sent">
-          <ExactTime at={message.sendTimestamp} />
-        </Field>
-        <Field name={blockTitle(source.chainFamily)}>
-          <Copyable text={block} shown={grouped(block)} what={`${blockNoun(source.chainFamily)} number`} />
-          <ChainLink text={block} what="block" network={source} page="block" />
-          <span className="muted"> log {message.sendLogIndex}</span>
-        </Field>
-        <HashField
-          name="On-ramp"
-          text={message.onramp}
-          search={laneMessages(message)}
-          network={source}
-          role={`to ${networkName(dest)}`}
-        />
-        <HashField
-          name="Router"
-          text={message.routerAddress}
-          search={sentMessages(source)}
-          network={source}
-        />
-        <Field name="Sequence">
-          {grouped(message.sequenceNumber)}
-          {nonce !== null && <span className="muted"> nonce {nonce}</span>}
-        </Field>
-        <Field name="Finality">{finalityWords(message)}</Field>
-      </Fields>
+      <Fields
+        values={{
+          Network: networkWords(source),
+          Sender: hash(sender, 'sender', source, { filter: 'sender' }),
+          Origin:
+            origin === sender ? muted('the sender') : hash(origin, 'account', source, { filter: 'address' }),
+          Transaction: hash(message.sendTransactionHash, 'transaction', source, {
+            filter: 'sourceTransactionHash',
+            page: 'transaction',
+          }),
+          Sent: <ExactTime at={message.sendTimestamp} />,
+          [blockTitle(source.chainFamily)]: (
+            <>
+              <Copyable
+                text={block}
+                shown={grouped(block)}
+                what={`${blockNoun(source.chainFamily)} number`}
+              />
+              <ChainLink text={block} what="block" network={source} page="block" />
+              {muted(` log ${message.sendLogIndex}`)}
+            </>
+          ),
+          'On-ramp': hash(message.onramp, 'on-ramp', source, {
+            search: laneMessages(message),
+            role: `to ${networkName(dest)}`,
+          }),
+          Router: hash(message.routerAddress, 'router', source, { search: sentMessages(source) }),
+          Sequence: (
+            <>
+              {grouped(message.sequenceNumber)}
+              {nonce !== null && muted(` nonce ${nonce}`)}
+            </>
+          ),
+          Finality: finalityWords(message),
+        }}
+      />
     </Card>
   );
 }
@@ -132,49 +122,39 @@ function SourceCard({ message }: { readonly message: Message }) {
 function DestCard({ message, lane }: { readonly message: Message; readonly lane: Lane | undefined }) {
   const { sourceNetworkInfo: source, destNetworkInfo: dest, receiptTimestamp, deliveryTime } = message;
   const usualMs = lane?.delivery.p50Ms ?? null;
+  const transaction = hash(message.receiptTransactionHash, 'transaction', dest, {
+    filter: 'destTransactionHash',
+    page: 'transaction',
+  });
   return (
     <Card title="Destination">
-      <Fields>
-        <NetworkFields network={dest} />
-        <HashField name="Receiver" text={message.receiver} filter="receiver" network={dest} />
-        <HashField
-          name="Transaction"
-          text={message.receiptTransactionHash}
-          none="not executed yet"
-          filter="destTransactionHash"
-          network={dest}
-          page="transaction"
-        />
-        {receiptTimestamp !== null && (
-          <Field name={message.status === 'FAILED' ? 'Failed' : 'Executed'}>
+      <Fields
+        values={{
+          Network: networkWords(dest),
+          Receiver: hash(message.receiver, 'receiver', dest, { filter: 'receiver' }),
+          Transaction: transaction ?? muted('not executed yet'),
+          [message.status === 'FAILED' ? 'Failed' : 'Executed']: receiptTimestamp && (
             <ExactTime at={receiptTimestamp} />
-          </Field>
-        )}
-        {deliveryTime !== null && (
-          <Field name="Took">
-            {duration(deliveryTime)}
-            {usualMs !== null && <span className="muted"> half of this lane’s take {duration(usualMs)}</span>}
-          </Field>
-        )}
-        <HashField
-          name="Executor"
-          text={message.executor?.address}
-          search={laneMessages(message)}
-          network={source}
-        />
-        <HashField
-          name="Off-ramp"
-          text={message.offramp}
-          search={laneMessages(message)}
-          network={dest}
-          role={`from ${networkName(source)}`}
-        />
-        <Field name="Lane">
-          <Link to="/lane/$source/$dest" params={{ source: source.name, dest: dest.name }}>
-            All of this lane
-          </Link>
-        </Field>
-      </Fields>
+          ),
+          Took:
+            deliveryTime === null ? null : (
+              <>
+                {duration(deliveryTime)}
+                {usualMs !== null && muted(` half of this lane’s take ${duration(usualMs)}`)}
+              </>
+            ),
+          Executor: hash(message.executor?.address, 'executor', source, { search: laneMessages(message) }),
+          'Off-ramp': hash(message.offramp, 'off-ramp', dest, {
+            search: laneMessages(message),
+            role: `from ${networkName(source)}`,
+          }),
+          Lane: (
+            <Link to="/lane/$source/$dest" params={{ source: source.name, dest: dest.name }}>
+              All of this lane
+            </Link>
+          ),
+        }}
+      />
     </Card>
   );
 }
@@ -201,44 +181,39 @@ function TokenFields({ token, message }: { readonly token: TokenAmount; readonly
   const sourceToken = names.token(source, token.sourceTokenAddress);
   const amount = transferredAmount(token, sourceToken);
   return (
-    <Fields>
-      <AmountField
-        name="Amount"
-        units={token.amount}
-        what="amount in smallest units"
-        exact={amount?.exact}
-        token={sourceToken}
-        about={
-          amount ? `${amount.decimals} decimals ${decimalsSources[amount.source]}: ` : '; decimals not known'
-        }
-      />
-      <HashField
-        name="Source token"
-        text={token.sourceTokenAddress}
-        what="token"
-        filter="sourceTokenAddress"
-        network={source}
-        page="token"
-      >
-        <TokenSymbol token={sourceToken} />
-      </HashField>
-      <HashField name="Source pool" text={token.sourcePoolAddress} what="pool" network={source} />
-      <HashField name="Dest. token" text={token.destTokenAddress} what="token" network={dest} page="token">
-        <TokenSymbol token={names.token(dest, token.destTokenAddress)} />
-      </HashField>
-      {token.destGasAmount !== null && <Field name="Dest. gas">{grouped(token.destGasAmount)}</Field>}
-      {token.extraData !== null && (
-        <Field name="Extra data">
-          <ShortHash text={token.extraData} what="extra data" />
-        </Field>
-      )}
-    </Fields>
+    <Fields
+      values={{
+        Amount: amountWords({
+          units: token.amount,
+          what: 'amount in smallest units',
+          exact: amount?.exact,
+          token: sourceToken,
+          about: amount
+            ? `${amount.decimals} decimals ${decimalsSources[amount.source]}: `
+            : '; decimals not known',
+        }),
+        'Source token': (
+          <>
+            <TokenSymbol token={sourceToken} />
+            {hash(token.sourceTokenAddress, 'token', source, { filter: 'sourceTokenAddress', page: 'token' })}
+          </>
+        ),
+        'Source pool': hash(token.sourcePoolAddress, 'pool', source),
+        'Dest. token': (
+          <>
+            <TokenSymbol token={names.token(dest, token.destTokenAddress)} />
+            {hash(token.destTokenAddress, 'token', dest, { page: 'token' })}
+          </>
+        ),
+        'Dest. gas': token.destGasAmount && grouped(token.destGasAmount),
+        'Extra data': token.extraData && <ShortHash text={token.extraData} what="extra data" />,
+      }}
+    />
   );
 }
 
-interface AmountFieldProps {
-  readonly name: string;
-  /** In the smallest units. */
+interface Amount {
+  /** The smallest ones. */
   readonly units: string;
   readonly what: string;
   /** In units that people use; undefined where the decimals are not known. */
@@ -248,61 +223,47 @@ interface AmountFieldProps {
   readonly about?: string;
 }
 
-function AmountField({ name, units, what, exact, token, about = '' }: AmountFieldProps) {
+function amountWords({ units, what, exact, token, about = '' }: Amount): ReactNode {
   const copy = <CopyButton text={units} what={what} />;
-  return (
-    <Field name={name}>
-      {exact === undefined ? (
-        <>
-          <strong>{grouped(units)}</strong> <span className="muted">smallest units{about}</span>
-          {copy}
-        </>
-      ) : (
-        <>
-          <strong>{exact}</strong> <TokenSymbol token={token} />
-          <span className="exact muted">
-            {about}
-            {grouped(units)} smallest units
-            {copy}
-          </span>
-        </>
-      )}
-    </Field>
+  return exact === undefined ? (
+    <>
+      <strong>{grouped(units)}</strong> {muted(`smallest units${about}`)}
+      {copy}
+    </>
+  ) : (
+    <>
+      <strong>{exact}</strong> <TokenSymbol token={token} />
+      <span className="exact muted">
+        {about}
+        {grouped(units)} smallest units
+        {copy}
+      </span>
+    </>
   );
 }
 
-function ExecutionCard({ message: { extraArgs, destNetworkInfo } }: { readonly message: Message }) {
+function ExecutionCard({ message: { extraArgs, destNetworkInfo: dest } }: { readonly message: Message }) {
+  const limits =
+    'gasLimit' in extraArgs
+      ? { 'Gas limit': grouped(extraArgs.gasLimit) }
+      : {
+          'Compute units': grouped(extraArgs.computeUnits),
+          'Token receiver': hash(printable(extraArgs.tokenReceiver), 'token receiver', dest),
+          'Writable bitmap': <code className="wrap">{printable(extraArgs.accountIsWritableBitmap)}</code>,
+          Accounts:
+            extraArgs.accounts.length === 0
+              ? muted('none')
+              : extraArgs.accounts.map(printable).map((address, index) => (
+                  // biome-ignore lint/suspicious/noArrayIndexKey: an account may come twice, and their order never changes.
+                  <SearchableHash key={index} text={address} what="account" network={dest} />
+                )),
+        };
+  const order = extraArgs.allowOutOfOrderExecution
+    ? 'may overtake earlier messages'
+    : 'after the sender’s earlier messages';
   return (
     <Card title="Execution">
-      <Fields>
-        {'gasLimit' in extraArgs ? (
-          <Field name="Gas limit">{grouped(extraArgs.gasLimit)}</Field>
-        ) : (
-          <>
-            <Field name="Compute units">{grouped(extraArgs.computeUnits)}</Field>
-            <HashField
-              name="Token receiver"
-              text={printable(extraArgs.tokenReceiver)}
-              network={destNetworkInfo}
-            />
-            <Field name="Writable bitmap">
-              <code className="wrap">{printable(extraArgs.accountIsWritableBitmap)}</code>
-            </Field>
-            <Field name="Accounts">
-              {extraArgs.accounts.length === 0 ? <span className="muted">none</span> : null}
-              {extraArgs.accounts.map(printable).map((address, index) => (
-                // biome-ignore lint/suspicious/noArrayIndexKey: an account may come twice, and their order never changes.
-                <SearchableHash key={index} text={address} what="account" network={destNetworkInfo} />
-              ))}
-            </Field>
-          </>
-        )}
-        <Field name="Order">
-          {extraArgs.allowOutOfOrderExecution
-            ? 'may overtake earlier messages'
-            : 'after the sender’s earlier messages'}
-        </Field>
-      </Fields>
+      <Fields values={{ ...limits, Order: order }} />
     </Card>
   );
 }
@@ -370,28 +331,28 @@ function FeesCard({ message }: { readonly message: Message }) {
   const token = names.token(source, tokenAddress);
   return (
     <Card title="Fees" wide={items !== undefined}>
-      <Fields>
-        <AmountField
-          name="Total"
-          units={totalAmount}
-          what="total fee"
-          exact={paidAmount(totalAmount, token)?.exact}
-          token={token}
-        />
-        <HashField
-          name="Paid in"
-          text={tokenAddress}
-          what="token"
-          search={{
-            filters: { sourceChainSelector: source.chainSelector, sourceTokenAddress: tokenAddress },
-            words: 'messages that transfer this token',
-          }}
-          network={source}
-          page="token"
-        >
-          <TokenSymbol token={token} />
-        </HashField>
-      </Fields>
+      <Fields
+        values={{
+          Total: amountWords({
+            units: totalAmount,
+            what: 'total fee',
+            exact: paidAmount(totalAmount, token)?.exact,
+            token,
+          }),
+          'Paid in': (
+            <>
+              <TokenSymbol token={token} />
+              {hash(tokenAddress, 'token', source, {
+                search: {
+                  filters: { sourceChainSelector: source.chainSelector, sourceTokenAddress: tokenAddress },
+                  words: 'messages that transfer this token',
+                },
+                page: 'token',
+              })}
+            </>
+          ),
+        }}
+      />
       {items !== undefined && items.length > 0 && (
         <FeeChart items={items} total={totalAmount} token={token} message={message} names={names} />
       )}

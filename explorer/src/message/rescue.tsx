@@ -5,11 +5,11 @@ import type { Diagnosis, ManualExecution } from '../../../src/client/api-types.t
 import type { Message } from '../../../src/domain/message.ts';
 import { grouped, printable } from '../../../src/text/format.ts';
 import { networkName } from '../../../src/text/message-words.ts';
-import { ChainLink, laneMessages, SearchableHash } from '../parts/hash.tsx';
+import { ChainLink, laneMessages } from '../parts/hash.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { AddressText } from '../parts/text.tsx';
 import { diagnosisQuery, manualExecutionQuery, readinessQuery } from '../server/api-client.ts';
-import { Copyable, Field, Fields } from './card.tsx';
+import { Copyable, Fields, hash, muted } from './card.tsx';
 import { gasOf } from './manual-execution.tsx';
 import { type SendableTransaction, type Sending, useSending } from './sending.ts';
 import { useWallets, type Wallet } from './wallets.ts';
@@ -174,48 +174,47 @@ interface WhatIsCalledProps {
 
 function WhatIsCalled({ execution, message, wouldFail }: WhatIsCalledProps) {
   const { transaction, call, gasLimit, inputs, gasNote } = execution;
+  const { override, message: asSent } = gasLimit;
   return (
-    <Fields>
-      <Field name="Network">
-        {networkName(message.destNetworkInfo)} <span className="muted">chain id {transaction.chainId}</span>
-      </Field>
-      <Field name="Contract">
-        <SearchableHash
-          text={transaction.to}
-          what="off-ramp"
-          search={laneMessages(message)}
-          network={message.destNetworkInfo}
-        />
-        <span className="muted">
-          the off-ramp{inputs === 'mirror' && ', as the mirrored server names it: check it'}
-        </span>
-      </Field>
-      <Field name="Function">
-        <code>{call.function}</code>{' '}
-        <span className="muted">no value is sent; the call is open to anybody</span>
-      </Field>
-      <Field name="Gas limit">
-        {gasLimit.override === null
-          ? `${grouped(gasLimit.message)} for the receiver, as sent`
-          : `${grouped(gasLimit.override)} for the receiver, instead of ${grouped(gasLimit.message)}`}
-      </Field>
-      <Field name="Gas">
-        {transaction.gas !== null &&
-          `${grouped(String(BigInt(transaction.gas)))} for the transaction, at most `}
-        {gasNote !== null && (
-          <span className="muted">
-            {wouldFail ? 'not estimated, because it would fail' : printable(gasNote)}
-          </span>
-        )}
-      </Field>
-      <Field name="Data">
-        <Copyable
-          text={transaction.data}
-          what="call data"
-          shown={`${grouped(String(transaction.data.length / 2 - 1))} bytes`}
-        />
-      </Field>
-    </Fields>
+    <Fields
+      values={{
+        Network: (
+          <>
+            {networkName(message.destNetworkInfo)} {muted(`chain id ${transaction.chainId}`)}
+          </>
+        ),
+        Contract: (
+          <>
+            {hash(transaction.to, 'off-ramp', message.destNetworkInfo, { search: laneMessages(message) })}
+            {muted(`the off-ramp${inputs === 'mirror' ? ', as the mirrored server names it: check it' : ''}`)}
+          </>
+        ),
+        Function: (
+          <>
+            <code>{call.function}</code> {muted('no value is sent; the call is open to anybody')}
+          </>
+        ),
+        'Gas limit':
+          override === null
+            ? `${grouped(asSent)} for the receiver, as sent`
+            : `${grouped(override)} for the receiver, instead of ${grouped(asSent)}`,
+        Gas: (
+          <>
+            {transaction.gas !== null &&
+              `${grouped(String(BigInt(transaction.gas)))} for the transaction, at most `}
+            {gasNote !== null &&
+              muted(wouldFail ? 'not estimated, because it would fail' : printable(gasNote))}
+          </>
+        ),
+        Data: (
+          <Copyable
+            text={transaction.data}
+            what="call data"
+            shown={`${grouped(String(transaction.data.length / 2 - 1))} bytes`}
+          />
+        ),
+      }}
+    />
   );
 }
 
