@@ -115,7 +115,7 @@ function LaneView({ lane, ends }: LaneProps) {
       <LaneCharts ends={ends} lane={lane} />
       <LaneFailures ends={ends} />
       <Panel title="Is anything missing?">
-        <ul className="completeness">
+        <ul className="completeness stack gap-16">
           {lane.onramps.map(({ onramp, version, completeness }) => (
             <li key={onramp}>
               <CompletenessWords completeness={completeness} />
@@ -191,8 +191,8 @@ function CompletenessWords({ completeness }: { readonly completeness: Completene
 function LaneCharts({ ends, lane }: LaneProps) {
   const skeleton = (
     <div className="panels" aria-busy="true">
-      <section className="panel chart-place" />
-      <section className="panel chart-place" />
+      <section className="panel stack gap-16 chart-place" />
+      <section className="panel stack gap-16 chart-place" />
     </div>
   );
   return (

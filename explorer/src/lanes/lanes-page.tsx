@@ -32,7 +32,7 @@ export function LanesPage() {
       <Loaded
         query={query}
         skeleton={
-          <section className="panel">
+          <section className="panel stack gap-16">
             <RowsSkeleton rows={8} />
           </section>
         }
@@ -217,7 +217,7 @@ function LaneTable({ lanes }: { readonly lanes: readonly Lane[] }) {
     }),
   );
   return (
-    <section className="panel">
+    <section className="panel stack gap-16">
       <h2>How they do</h2>
       <Table
         columns={[laneColumn, ...sortable]}

@@ -38,12 +38,12 @@ function AttemptView({ attempt, network }: { readonly attempt: Attempt; readonly
   const { transactionError, logs } = attempt;
   return (
     <>
-      <p className="attempt-head">
+      <p className="attempt-head flow">
         <StatusBadge status={outcome} />
         {at !== null && <ExactTime at={at} />}
       </p>
       {removedAt !== null && (
-        <p className="attempt-removed">
+        <p className="attempt-removed muted">
           A reorganisation removed this attempt: it no longer counts. Noticed <ExactTime at={removedAt} />.
         </p>
       )}

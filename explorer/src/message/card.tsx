@@ -13,10 +13,10 @@ interface CardProps {
 
 export function Card({ title, about, wide = false, children }: CardProps) {
   return (
-    <section className={`card${wide ? ' card-wide' : ''}`}>
-      <header className="card-head">
+    <section className={`card stack gap-12${wide ? ' card-wide' : ''}`}>
+      <header className="card-head flow spread">
         <h2>{title}</h2>
-        {about !== undefined && <div className="card-about">{about}</div>}
+        {about !== undefined && <div className="card-about inline gap-4 muted small">{about}</div>}
       </header>
       {children}
     </section>
@@ -26,11 +26,11 @@ export function Card({ title, about, wide = false, children }: CardProps) {
 /** Values by name; those that are null are left out. */
 export function Fields({ values }: { readonly values: Readonly<Record<string, ReactNode>> }) {
   return (
-    <dl className="fields">
+    <dl className="fields stack">
       {Object.entries(values).map(([name, value]) =>
         value === null ? null : (
           <div key={name} className="field-row">
-            <dt>{name}</dt>
+            <dt className="muted">{name}</dt>
             <dd>{value}</dd>
           </div>
         ),

@@ -35,7 +35,7 @@ export function FeeChart({ items, total, token, message, names }: FeeChartProps)
   // Thousandths are finer than a pixel, and turn amounts of any size into safe numbers.
   const share = (amount: string) => (whole === 0n ? 0 : Number((BigInt(amount) * 1_000n) / whole));
   return (
-    <figure className="fee-chart">
+    <figure className="fee-chart stack gap-12">
       <svg viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true">
         {sorted.map(({ amount }, index) => (
           <rect
@@ -70,7 +70,7 @@ export function FeeChart({ items, total, token, message, names }: FeeChartProps)
         ))}
       </ul>
       {whole !== BigInt(total) && (
-        <figcaption className="muted note">
+        <figcaption className="muted small">
           The parts make {amountOf(String(whole))}, not the total.
         </figcaption>
       )}

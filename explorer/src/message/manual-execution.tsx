@@ -31,8 +31,8 @@ export function ManualExecution({ message }: { readonly message: Message }) {
   const dest = networkName(message.destNetworkInfo);
   const source = networkName(message.sourceNetworkInfo);
   return (
-    <div className="manual-execution">
-      <div className="manual-choices">
+    <div className="manual-execution stack gap-12">
+      <div className="manual-choices flow">
         <Segments legend="With which tool" options={forms} chosen={form} onChoose={setForm} />
         <Segments legend="Where the proof comes from" options={ways} chosen={way} onChoose={setWay} />
       </div>

@@ -62,7 +62,7 @@ export function MessageDetails({ message, history, attempts, lane }: DetailsProp
 function networkWords(network: NetworkInfo): ReactNode {
   return (
     <>
-      <span className="network-facts">
+      <span className="network-facts flow">
         <NamedNetwork name={networkName(network)} selector={network.chainSelector} />
         {muted(`${network.chainFamily} ${printable(network.chainId)}`)}
       </span>
@@ -283,7 +283,7 @@ function VerifiersCard({ message, verifiers }: { readonly message: Message; read
       <ul className="verifiers">
         {items.map((verifier) => (
           <li key={`${verifier.sourceAddress} ${verifier.destAddress}`}>
-            <span className="verifier-name">
+            <span className="verifier-name flow">
               <bdi>{printable(verifier.metadata.name)}</bdi>
               <span className="tag">{verifier.isRequired ? 'required' : 'optional'}</span>
             </span>

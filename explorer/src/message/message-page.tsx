@@ -119,8 +119,8 @@ function MessageView({ message }: { readonly message: Message }) {
     <article className="message-page">
       <BackLink />
       <MessageFreshnessBanner message={message} />
-      <header className="message-head">
-        <div className="message-state">
+      <header className="message-head stack">
+        <div className="message-state flow">
           <StatusBadge status={message.status} />
           {message.readyForManualExecution && <NeedsAction />}
           {message.version !== null && <span className="tag">CCIP {message.version}</span>}
@@ -131,7 +131,7 @@ function MessageView({ message }: { readonly message: Message }) {
         <h1 className="message-lane">
           <LaneLabel source={sourceNetworkInfo} dest={destNetworkInfo} />
         </h1>
-        <p className="message-id">
+        <p className="message-id line gap-4 muted">
           <code className="wrap">{messageId}</code>
           <CopyButton text={messageId} what="message id" />
         </p>
@@ -161,10 +161,10 @@ function Outlook({ message, lane, reason }: OutlookProps) {
       {expected && lane && <ForecastBar expected={expected} elapsedMs={elapsedMs} delivery={lane.delivery} />}
       {problem && (
         <section
-          className={`callout${problem.canBeExecuted ? ' callout-action' : ''}`}
+          className={`callout stack${problem.canBeExecuted ? ' callout-action' : ''}`}
           aria-labelledby="what-happened"
         >
-          <h2 id="what-happened">
+          <h2 id="what-happened" className="line">
             <Icon name={problem.canBeExecuted ? 'hand' : 'info'} />
             {problem.title}
           </h2>
@@ -213,7 +213,7 @@ function ForecastBar({ expected, elapsedMs, delivery: { p50Ms, p90Ms, p99Ms } }:
     return Math.min(100, 80 + ((ms - p90Ms) / Math.max(1, p99Ms - p90Ms)) * 20);
   };
   return (
-    <section className="forecast" data-kind={expected.kind} aria-label="Expected time">
+    <section className="forecast stack" data-kind={expected.kind} aria-label="Expected time">
       <p>{expected.words}</p>
       <svg className="forecast-bar" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
         <rect className="forecast-track" width="100" height="4" />
@@ -297,14 +297,14 @@ function MessageSkeleton() {
   return (
     <div className="message-page" aria-busy="true">
       <p className="back" />
-      <div className="message-head">
-        <div className="message-state">
+      <div className="message-head stack">
+        <div className="message-state flow">
           <Skeleton width="120px" />
         </div>
         <p className="message-lane">
           <Skeleton width="320px" />
         </p>
-        <p className="message-id">
+        <p className="message-id line gap-4 muted">
           <Skeleton width="480px" />
         </p>
       </div>

@@ -47,7 +47,7 @@ export function DataCard({ data, wide }: { readonly data: string | null; readonl
       <Segments legend="How to show the data" options={views} chosen={view} onChoose={setChosen} />
       {view === 'decoded' && decoded && (
         <>
-          <ol className="abi">
+          <ol className="abi stack">
             {decoded.map(({ type, text: value }, index) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: a value is known by its place.
               <li key={index}>
@@ -62,7 +62,7 @@ export function DataCard({ data, wide }: { readonly data: string | null; readonl
               </li>
             ))}
           </ol>
-          <p className="muted note">
+          <p className="muted small">
             Read as plain ABI. The types are what the words look like; only the receiver knows them.
           </p>
         </>
@@ -77,7 +77,7 @@ function LongText({ text }: { readonly text: string }) {
   const [isWhole, setWhole] = useState(false);
   const isLong = text.length > SHOWN_CHARACTERS;
   return (
-    <div className="long-text">
+    <div className="long-text stack gap-12">
       <bdi>
         <code>{isLong && !isWhole ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text}</code>
       </bdi>
@@ -127,7 +127,7 @@ export function RawCard({ message }: { readonly message: Message }) {
         <span className="muted">JSON</span>
       </summary>
       {isOpen && (
-        <div className="raw">
+        <div className="raw stack gap-12">
           <p>
             <CopyButton text={() => JSON.stringify(message, null, 2)} what="record">
               Copy JSON

@@ -27,7 +27,7 @@ export function Rescue({ message }: { readonly message: Message }) {
   const { data: readiness } = useQuery(readinessQuery);
   if (message.destNetworkInfo.chainFamily !== 'EVM' || readiness === undefined) return null;
   return (
-    <section className="rescue" aria-labelledby="rescue">
+    <section className="rescue stack gap-12" aria-labelledby="rescue">
       <h3 id="rescue">Rescue with your wallet</h3>
       {readiness.simulated ? (
         <p className="muted">This message is simulated: there is nothing to send.</p>
@@ -68,7 +68,7 @@ function RealRescue({ message }: { readonly message: Message }) {
         </p>
       )}
       {canBeBuilt(diagnosis.data) && !diagnosis.isPending && (
-        <label className="rescue-gas">
+        <label className="rescue-gas stack gap-4">
           <span>Gas limit for the receiver</span>
           <input
             className="field"
@@ -105,7 +105,7 @@ function RealRescue({ message }: { readonly message: Message }) {
             </p>
           )}
           {sendable && wallets.length > 0 && (
-            <div className="rescue-wallets">
+            <div className="rescue-wallets flow gap-8">
               {wallets.map((wallet) => (
                 <button
                   key={wallet.id}
@@ -144,8 +144,8 @@ function canBeBuilt(diagnosis: Diagnosis | undefined): boolean {
 function DiagnosisText({ diagnosis }: { readonly diagnosis: Diagnosis }) {
   const { outcome, text, reason, block, gasLimit } = diagnosis;
   return (
-    <div className="rescue-diagnosis" data-outcome={outcome} role="status">
-      <strong>
+    <div className="rescue-diagnosis stack gap-4" data-outcome={outcome} role="status">
+      <strong className="line">
         <Icon name={outcome === 'succeeds' || outcome === 'executed' ? 'tick' : 'info'} />
         {headings[outcome]}
       </strong>
@@ -233,7 +233,7 @@ function SendingText({ sending, message, onSwitch }: SendingTextProps) {
       return <p role="status">Your wallet asks you. Answer there.</p>;
     case 'wrong-chain':
       return (
-        <div className="rescue-wallets" role="alert">
+        <div className="rescue-wallets flow gap-8" role="alert">
           <p>
             Your wallet is on chain {sending.chainId}, and this goes to {dest}.
           </p>

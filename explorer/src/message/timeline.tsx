@@ -50,20 +50,20 @@ function TimelineStep({ step, firstDay }: { readonly step: Step; readonly firstD
         {status === 'SUCCESS' ? 'Executed' : statusWords[status]}
       </span>
       {at !== null && (
-        <time className="step-time" dateTime={at} title={exactTime(at)}>
+        <time className="step-time muted small" dateTime={at} title={exactTime(at)}>
           {(isOtherDay || status === 'SENT') && `${dayName(at)}, `}
           {clockTime(at)}
         </time>
       )}
-      {stage !== null && at === null && <span className="step-time">time not known</span>}
-      {tookMs !== null && <span className="step-took">+{duration(tookMs)}</span>}
+      {stage !== null && at === null && <span className="step-time muted small">time not known</span>}
+      {tookMs !== null && <span className="step-took small">+{duration(tookMs)}</span>}
       {state === 'current' && at !== null && status !== 'FAILED' && <SoFar since={at} />}
-      {state === 'ahead' && <span className="step-time">to come</span>}
+      {state === 'ahead' && <span className="step-time muted small">to come</span>}
     </li>
   );
 }
 
 function SoFar({ since }: { readonly since: string }) {
   const text = useTimed((now) => duration(Math.max(0, now - Date.parse(since))));
-  return <span className="step-so-far">for {text} now</span>;
+  return <span className="step-so-far small">for {text} now</span>;
 }

@@ -89,7 +89,7 @@ const networkColumn: Column<Network> = {
   cell: (network) => (
     <>
       <NetworkLabel network={network} />
-      <span className="network-ids">
+      <span className="network-ids line gap-4 muted small">
         {network.chainFamily} {printable(network.chainId).slice(0, 24)} · {network.chainSelector}
         <CopyButton text={network.chainSelector} what="chain selector" />
         {network.blockExplorer !== null && (
@@ -178,7 +178,7 @@ function IndexingWords({ indexing, noun }: IndexingWordsProps) {
   const { word, tone, icon } = hasGaps ? gapsLook : healthLooks[health];
   return (
     <div className="indexing">
-      <span className={`health tone-${tone}`}>
+      <span className={`health inline tone-${tone}`}>
         <Icon name={icon} />
         {word}
       </span>

@@ -108,7 +108,7 @@ function BusiestLanes({ lanes }: { readonly lanes: Stats['topLanes'] }) {
   return (
     <Panel title="Busiest lanes" about={<Link to="/lane">All lanes</Link>}>
       {lanes.length === 0 && <p className="muted">No lane has a message yet.</p>}
-      <ol className="busiest">
+      <ol className="busiest stack gap-4">
         {lanes.map((lane) => (
           <li key={laneWords(lane)}>
             <LaneLink lane={lane}>

@@ -40,7 +40,7 @@ export function BarChart({
   const shown = pointed === undefined ? undefined : bars[pointed];
   return (
     <figure className="chart">
-      <p className="chart-reading" aria-hidden="true">
+      <p className="chart-reading flow" aria-hidden="true">
         {shown ? (
           <Reading bar={shown} total={totals[pointed ?? 0] ?? 0} format={format} />
         ) : (
@@ -153,7 +153,7 @@ function Reading({
       <strong>{bar.name}</strong> <span>{format(total)}</span>
       {bar.parts.length > 1 &&
         parts.map(({ series, tone, value }) => (
-          <span key={series} className="legend">
+          <span key={series} className="legend inline muted">
             <span className={`key fill-${tone}`} />
             {format(value)} {series.toLowerCase()}
           </span>
@@ -164,7 +164,7 @@ function Reading({
 
 function Legend({ series }: { readonly series: readonly (readonly [string, string])[] }): ReactNode {
   return series.map(([name, tone]) => (
-    <span key={name} className="legend">
+    <span key={name} className="legend inline muted">
       <span className={`key fill-${tone}`} />
       {name}
     </span>

@@ -139,7 +139,7 @@ export function useOptionList<T>(options: readonly Option<T>[], onPick: (value: 
             role="option"
             tabIndex={-1}
             aria-selected={index === active}
-            className="option"
+            className="option line spread"
             onPointerMove={() => setActive(index)}
             onClick={() => onPick(value)}
           >

@@ -71,7 +71,7 @@ async function copyText(text: string): Promise<boolean> {
 export function CodeBlock({ title, code }: { readonly title: string; readonly code: string }) {
   return (
     <figure className="code-block">
-      <figcaption>
+      <figcaption className="line spread muted small">
         {title}
         <CopyButton text={code} what={title} />
       </figcaption>

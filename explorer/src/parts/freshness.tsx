@@ -114,7 +114,7 @@ function OutageBanner({ outages, isEverything }: Pick<Freshness, 'outages' | 'is
             </strong>{' '}
             New messages and status changes {isStopped ? 'are missing' : 'may come late'}.
           </p>
-          <Link to="/network" className="outage-more">
+          <Link to="/network" className="outage-more small">
             Networks
           </Link>
         </div>
@@ -162,7 +162,7 @@ export function IndexedSoFar() {
     );
   }
   return (
-    <ul className="indexed-so-far">
+    <ul className="indexed-so-far stack gap-4">
       {indexed.map(({ indexedBlock, health, lastSeenAt, ...network }) => (
         <li key={network.chainSelector}>
           <bdi>{networkName(network)}</bdi>: indexed to {blockNoun(network.chainFamily)} {indexedBlock ?? '–'}

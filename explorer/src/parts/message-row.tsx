@@ -44,7 +44,7 @@ export const MessageRow = memo(({ message, isFresh, reason }: MessageRowProps) =
       <span className="cell-id">
         <ShortHash text={messageId} what="message id" />
       </span>
-      <span className="cell-parties">
+      <span className="cell-parties line">
         <Party end="sender" address={message.sender} label={names.label(source, message.sender)} />
         <Icon name="right" />
         <Party end="receiver" address={message.receiver} label={names.label(dest, message.receiver)} />
@@ -52,11 +52,11 @@ export const MessageRow = memo(({ message, isFresh, reason }: MessageRowProps) =
       <span className="cell-tokens">
         <FirstTransfer message={message} names={names} />
       </span>
-      <span className="cell-time">
+      <span className="cell-time muted">
         <Ago at={message.sendTimestamp} />
       </span>
       {reason !== undefined && (
-        <span className="cell-reason">
+        <span className="cell-reason muted small">
           <ReasonText reason={reason} network={dest} />
         </span>
       )}
@@ -105,7 +105,7 @@ function FirstTransfer({ message, names }: { readonly message: Message; readonly
       <Link
         to="/"
         search={{ sourceTokenAddress: address }}
-        className="token"
+        className="small"
         title={`Token ${address}: search its transfers`}
       >
         <code>{shortHash(address)}</code>

@@ -38,7 +38,7 @@ export function Notice({
   readonly tone?: 'plain' | 'problem';
 }) {
   return (
-    <section className={`notice notice-${tone}`} role={tone === 'problem' ? 'alert' : undefined}>
+    <section className={`notice notice-${tone} stack gap-12`} role={tone === 'problem' ? 'alert' : undefined}>
       <h2>{title}</h2>
       {children}
     </section>

@@ -20,8 +20,8 @@ export function Panel({
   readonly children: ReactNode;
 }) {
   return (
-    <section className="panel">
-      <header className="panel-head">
+    <section className="panel stack gap-16">
+      <header className="panel-head flow spread">
         <h2>{title}</h2>
         {typeof about === 'string' ? <p className="muted">{about}</p> : about}
       </header>
@@ -43,9 +43,9 @@ export function Figures({ figures }: { readonly figures: readonly Figure[] }) {
     <dl className="figures">
       {figures.map(({ name, value, about, isAction = false }) => (
         <div key={name} className="figure" data-tone={isAction ? 'action' : undefined}>
-          <dt>{name}</dt>
+          <dt className="muted">{name}</dt>
           <dd className="figure-value">{value}</dd>
-          {about !== undefined && <dd className="figure-about">{about}</dd>}
+          {about !== undefined && <dd className="figure-about muted small">{about}</dd>}
         </div>
       ))}
     </dl>
@@ -69,7 +69,7 @@ export function FiguresSkeleton({ names }: { readonly names: readonly string[] }
   return (
     <div aria-busy="true">
       <Figures figures={names.map((name) => ({ name, value, about }))} />
-      <section className="panel chart-place" />
+      <section className="panel stack gap-16 chart-place" />
     </div>
   );
 }
@@ -140,7 +140,7 @@ export function FailureReasons({
   };
   return (
     <>
-      <ol className="reasons">
+      <ol className="reasons stack">
         {reasons.slice(0, shown).map((group) => (
           <Reason
             key={`${group.code} ${group.fixableBy} ${group.title}`}
@@ -186,7 +186,7 @@ function Reason({ group, total, withLanes = true, withMessages = false }: Reason
       <span className="meter" aria-hidden="true">
         <span className="fill-failed" style={{ width: `${(messages / Math.max(1, total)) * 100}%` }} />
       </span>
-      <p className="reason-about">
+      <p className="reason-about flow muted small">
         <span>{fixerWords[fixableBy]}</span>
         {readyForManualExecution > 0 && (
           <span className="tone-action">
@@ -206,7 +206,7 @@ function Reason({ group, total, withLanes = true, withMessages = false }: Reason
         )}
       </p>
       {withMessages && (
-        <ul className="reason-messages" aria-label={`Newest messages: ${printable(title)}`}>
+        <ul className="reason-messages flow muted small" aria-label={`Newest messages: ${printable(title)}`}>
           {newest.map(({ messageId, sendTimestamp }) => (
             <li key={messageId}>
               <Link to="/message/$messageId" params={{ messageId }} state={{ isInside: true }}>

@@ -27,11 +27,11 @@ function NothingYet() {
   return (
     <Notice title="No messages yet">
       <p>Four ways to fill Lanescan:</p>
-      <ul className="ways">
+      <ul className="ways stack gap-16">
         {waysToFill.map(([what, command]) => (
-          <li key={command}>
+          <li key={command} className="stack gap-4">
             <span>{what}</span>
-            <span className="command">
+            <span className="command line spread">
               <code>{command}</code>
               <CopyButton text={command} what="command" />
             </span>
@@ -100,10 +100,10 @@ function Contracts({ contracts }: { readonly contracts: readonly LookupMatch[] }
   return (
     <>
       <p>No message has this address as its sender or receiver. It is a known contract:</p>
-      <ul className="matches">
+      <ul className="matches stack gap-4">
         {contracts.map((match) => (
           <li key={JSON.stringify(match)}>
-            <Link to="/" search={contractFilters(match) ?? {}}>
+            <Link to="/" search={contractFilters(match) ?? {}} className="flow spread">
               <MatchRow match={match} />
             </Link>
           </li>

@@ -44,7 +44,7 @@ const controls: Partial<Record<FilterName, (props: FilterProps) => ReactNode>> =
 
 export function FilterBar({ view, onChange }: FilterBarProps) {
   return (
-    <section className="filters" aria-label="Filters">
+    <section className="filters flow" aria-label="Filters">
       {(Object.keys(controls) as FilterName[]).map((name) => {
         const Control = controls[name] ?? OtherChip;
         return <Control key={name} name={name} view={view} onChange={onChange} />;
@@ -200,7 +200,7 @@ function NetworkPicker({ onPick }: { readonly onPick: (network: Known) => void }
   );
   const { fieldProps, onKeyDown, list, reset } = useOptionList(options, onPick);
   return (
-    <div className="picker">
+    <div className="picker stack">
       <FirstField
         {...fieldProps}
         type="search"
@@ -248,7 +248,7 @@ function StatusChip({ view, onChange }: FilterProps) {
         <fieldset className="choices">
           <legend className="visually-hidden">Statuses</legend>
           {statuses.map((status) => (
-            <label key={status} className="choice">
+            <label key={status} className="choice line">
               <input type="checkbox" checked={chosen.includes(status)} onChange={() => toggle(status)} />
               <StatusBadge status={status} />
             </label>
@@ -294,13 +294,13 @@ function TimePicker({ view, onChange }: FilterBarProps) {
   const [to, setTo] = useState(fieldTime(view.sentBefore));
   const isBackwards = from !== '' && to !== '' && from >= to;
   return (
-    <div className="picker">
+    <div className="picker stack">
       <div className="spans">
         {Object.entries(spans).map(([label, hours]) => (
           <button
             key={label}
             type="button"
-            className="option"
+            className="option line spread"
             onClick={() => {
               const start = new Date(serverNow() - hours * HOUR).toISOString();
               onChange({ sentAfter: fromField(start), sentBefore: undefined });
@@ -311,7 +311,7 @@ function TimePicker({ view, onChange }: FilterBarProps) {
         ))}
       </div>
       <form
-        className="time-fields"
+        className="time-fields stack"
         onSubmit={(event) => {
           event.preventDefault();
           if (!isBackwards) onChange({ sentAfter: fromField(from), sentBefore: fromField(to) });
@@ -336,7 +336,7 @@ interface TimeFieldProps {
 
 function TimeField({ label, value, onChange }: TimeFieldProps) {
   return (
-    <label>
+    <label className="stack gap-4 muted small">
       {label}
       <input
         type="datetime-local"
@@ -390,7 +390,7 @@ function AddressPicker({ name, view, onChange }: FilterProps) {
   const isWrong = isJudged && !isValid;
   return (
     <form
-      className="picker address-field"
+      className="picker address-field stack"
       onSubmit={(event) => {
         event.preventDefault();
         setJudged(true);

@@ -48,7 +48,7 @@ export function OptionRow({ means, value }: { readonly means: string; readonly v
   return (
     <>
       <span className="option-value">{value}</span>
-      <span className="option-role">{means}</span>
+      <span className="option-role muted small">{means}</span>
     </>
   );
 }

@@ -37,10 +37,10 @@ export function SearchPage() {
       <h1 className="visually-hidden">Cross-chain messages</h1>
       <FreshnessBanner />
       <FilterBar view={view} onChange={(changes) => show(withFilters(view, changes))} />
-      <div className="toolbar">
+      <div className="toolbar line spread">
         <LivePill news={news} isFirstPage={view.cursor === undefined} />
         {reasons && (
-          <Link to="/failure" className="by-reason">
+          <Link to="/failure" className="by-reason small">
             Grouped by reason
           </Link>
         )}
@@ -112,7 +112,7 @@ const headings = ['Status', 'Lane', 'Message', 'Sender and receiver', 'Tokens', 
 
 function RowHeadings() {
   return (
-    <div className="row-headings" aria-hidden="true">
+    <div className="row-headings muted small" aria-hidden="true">
       {headings.map((heading) => (
         <span key={heading}>{heading}</span>
       ))}
@@ -141,12 +141,12 @@ interface LivePillProps {
 
 function LivePill({ news, isFirstPage }: LivePillProps) {
   const freshness = useFreshness();
-  if (!isFirstPage) return <p className="live-state">Older messages</p>;
+  if (!isFirstPage) return <p className="live-state inline muted small">Older messages</p>;
   if (news.count > 0) {
     const words = `${news.count >= 1000 ? '1,000+' : news.count} new`;
     return (
       <>
-        <button type="button" className="pill" onClick={news.show}>
+        <button type="button" className="pill inline" onClick={news.show}>
           <Icon name="up" />
           {words}
         </button>
@@ -158,13 +158,13 @@ function LivePill({ news, isFirstPage }: LivePillProps) {
   }
   if (news.state !== 'live') {
     return (
-      <p className="live-state" data-tone="off">
+      <p className="live-state inline muted small" data-tone="off">
         {news.state === 'connecting' ? 'Connecting…' : 'Not live'}
       </p>
     );
   }
   return (
-    <p className="live-state" data-tone={liveTones[freshness.state]}>
+    <p className="live-state inline muted small" data-tone={liveTones[freshness.state]}>
       <LiveWords freshness={freshness} />
     </p>
   );
@@ -211,7 +211,7 @@ function Pager({ view, next }: { readonly view: SearchView; readonly next: strin
           <Icon name="left" /> {previous === undefined ? 'Newest' : 'Newer'}
         </Link>
       )}
-      <label className="page-size">
+      <label className="page-size inline muted small">
         <span>Rows</span>
         <select
           value={limit}

@@ -48,13 +48,13 @@ function ExportMenu({ filters, onDone }: { readonly filters: Filters; readonly o
       {formats.map(([format, name, purpose]) => (
         <a
           key={format}
-          className="option"
+          className="option line spread"
           href={`${basePath}/v2/messages/export?${new URLSearchParams({ format, ...filters })}`}
           download
           onClick={onDone}
         >
           <span className="option-value">{name}</span>
-          <span className="option-role">{purpose}</span>
+          <span className="option-role muted small">{purpose}</span>
         </a>
       ))}
     </div>
@@ -65,7 +65,7 @@ function RequestPanel({ view }: { readonly view: SearchView }) {
   const curl = `curl '${serverUrl}${searchUrl(view)}'`;
   const sdk = sdkCode(filtersOf(view), serverUrl);
   return (
-    <div className="requests">
+    <div className="requests stack gap-12">
       <CodeBlock title="curl" code={curl} />
       <CodeBlock title="@chainlink/ccip-sdk" code={sdk} />
       <p className="picker-hint">

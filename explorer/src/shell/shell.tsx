@@ -23,7 +23,7 @@ export function Shell() {
         Skip to the content
       </a>
       <header className="masthead">
-        <div className="masthead-inner">
+        <div className="masthead-inner line">
           <Link to="/" className="brand" aria-label="Lanescan, newest messages">
             <svg className="brand-mark" viewBox="0 0 32 32" aria-hidden="true">
               <rect className="brand-ground" width="32" height="32" rx="8" />
@@ -51,7 +51,7 @@ export function Shell() {
           <Outlet />
         </Suspense>
       </main>
-      <footer className="colophon">
+      <footer className="colophon muted small">
         <p>
           Lanescan reads its own API and nothing else. <a href={`${basePath}/docs`}>API documentation</a>
           <a href={`${basePath}/openapi.json`}>OpenAPI</a>
