@@ -136,8 +136,7 @@ const none = <span className="muted">–</span>;
 const timeOr = (ms: number | null) => (ms === null ? none : duration(ms));
 const noticeable = (count: number) => <span className={count > 0 ? 'worth-a-look' : ''}>{count}</span>;
 
-interface LaneColumn extends Omit<Column<Lane>, 'heading'> {
-  readonly heading: string;
+interface LaneColumn extends Column<Lane> {
   /** The lanes with the highest come first. */
   readonly order: (lane: Lane) => number;
 }
@@ -188,41 +187,40 @@ function deliveryColumn(key: 'p50' | 'p90' | 'p99', heading: string, name: strin
   };
 }
 
+const laneColumn: Column<Lane> = {
+  key: 'lane',
+  heading: 'Lane',
+  cell: (lane) => (
+    <>
+      <LaneLink lane={lane} />
+      {lane.onramps.some(({ completeness }) => !completeness.isComplete) && (
+        <span className="tag tag-problem">numbers missing</span>
+      )}
+    </>
+  ),
+};
+
 function LaneTable({ lanes }: { readonly lanes: readonly Lane[] }) {
   const { sort } = useSearch({ from: '/lane' });
   const [first] = columns;
-  const sorted = columns.find(({ key }) => key === sort) ?? first;
-  const laneColumn: Column<Lane> = {
-    key: 'lane',
-    heading: 'Lane',
-    cell: (lane) => (
-      <>
-        <LaneLink lane={lane} />
-        {lane.onramps.some(({ completeness }) => !completeness.isComplete) && (
-          <span className="tag tag-problem">numbers missing</span>
-        )}
-      </>
-    ),
-  };
-  const sortable = columns.map(
-    (column): Column<Lane> => ({
-      name: column.heading,
-      ...column,
-      isSorted: column === sorted,
-      heading: (
-        <Link to="/lane" search={column === first ? {} : { sort: column.key }} resetScroll={false} replace>
-          {column.heading}
-        </Link>
-      ),
-    }),
-  );
+  const { key: sorted, order } = columns.find(({ key }) => key === sort) ?? first;
   return (
     <section className="panel stack gap-16">
       <h2>How they do</h2>
       <Table
-        columns={[laneColumn, ...sortable]}
-        items={[...lanes].sort((a, b) => sorted.order(b) - sorted.order(a))}
+        columns={[laneColumn, ...columns]}
+        items={[...lanes].sort((a, b) => order(b) - order(a))}
         keyOf={(lane) => laneKey(lane.sourceNetworkInfo, lane.destNetworkInfo)}
+        sorted={sorted}
+        headingOf={({ key, heading }) =>
+          key === laneColumn.key ? (
+            heading
+          ) : (
+            <Link to="/lane" search={key === first.key ? {} : { sort: key }} resetScroll={false} replace>
+              {heading}
+            </Link>
+          )
+        }
       />
     </section>
   );

@@ -106,7 +106,6 @@ const indexingColumns: readonly Column<Network>[] = [
   {
     key: 'health',
     heading: 'Indexed',
-    name: 'Indexed',
     span: ({ indexing }) => (indexing ? 1 : 3),
     cell: ({ indexing, chainFamily }) =>
       indexing ? (
@@ -118,13 +117,11 @@ const indexingColumns: readonly Column<Network>[] = [
   {
     key: 'lag',
     heading: 'Lag',
-    name: 'Lag',
     cell: ({ indexing, chainFamily }) => (indexing ? lagWords(indexing, blockNoun(chainFamily)) : undefined),
   },
   {
     key: 'seen',
     heading: 'Last seen',
-    name: 'Last seen',
     cell: ({ indexing }) => (indexing ? <Ago at={indexing.lastSeenAt} suffix=" ago" /> : undefined),
   },
 ];
@@ -133,13 +130,11 @@ const trafficColumns: readonly Column<Network>[] = [
   {
     key: 'sent',
     heading: 'Sent',
-    name: 'Sent',
     cell: ({ sent, chainSelector }) => messageCount(sent, { sourceChainSelector: chainSelector }),
   },
   {
     key: 'received',
     heading: 'Received',
-    name: 'Received',
     cell: ({ received, chainSelector }) => messageCount(received, { destChainSelector: chainSelector }),
   },
 ];

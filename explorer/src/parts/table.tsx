@@ -3,9 +3,8 @@ import type { ReactNode } from 'react';
 
 export interface Column<T> {
   readonly key: string;
-  readonly heading: ReactNode;
-  readonly isSorted?: boolean;
-  /** On small screens. */
+  readonly heading: string;
+  /** Instead of the heading, on small screens. */
   readonly name?: string;
   /** Undefined where a cell before spans this one. */
   readonly cell: (item: T) => ReactNode;
@@ -17,22 +16,26 @@ interface TableProps<T> {
   readonly columns: readonly Column<T>[];
   readonly items: readonly T[];
   readonly keyOf: (item: T) => string;
+  /** The column that the items are sorted by. */
+  readonly sorted?: string;
+  /** A heading that sorts by its column. */
+  readonly headingOf?: (column: Column<T>) => ReactNode;
 }
 
-export function Table<T>({ columns, items, keyOf }: TableProps<T>) {
+export function Table<T>({ columns, items, keyOf, sorted, headingOf }: TableProps<T>) {
   const [first, ...others] = columns;
   return (
     <table className="ledger">
       <thead>
         <tr>
-          {columns.map(({ key, heading, isSorted = false }) => (
+          {columns.map((column) => (
             <th
-              key={key}
+              key={column.key}
               scope="col"
-              aria-sort={isSorted ? 'descending' : undefined}
-              className={`column-${key}`}
+              aria-sort={column.key === sorted ? 'descending' : undefined}
+              className={`column-${column.key}`}
             >
-              {heading}
+              {headingOf?.(column) ?? column.heading}
             </th>
           ))}
         </tr>
@@ -41,7 +44,7 @@ export function Table<T>({ columns, items, keyOf }: TableProps<T>) {
         {items.map((item) => (
           <tr key={keyOf(item)}>
             <th scope="row">{first?.cell(item)}</th>
-            {others.map(({ key, name, cell, span }) => {
+            {others.map(({ key, heading, name = heading, cell, span }) => {
               const content = cell(item);
               return content === undefined ? null : (
                 <td key={key} className={`column-${key}`} data-name={name} colSpan={span?.(item)}>

@@ -27,31 +27,54 @@ interface FilterProps extends FilterBarProps {
   readonly name: FilterName;
 }
 
-/** Filters with a control, in its order. The others have no chip until the search box or a link sets them. */
-const controls: Partial<Record<FilterName, (props: FilterProps) => ReactNode>> = {
-  sourceChainSelector: NetworkChip,
-  destChainSelector: NetworkChip,
-  chainSelector: (props) => props.view.chainSelector !== undefined && <NetworkChip {...props} />,
-  status: StatusChip,
-  sentAfter: TimeChip,
-  // Part of the chip before.
-  sentBefore: () => null,
-  sender: AddressChip,
-  receiver: AddressChip,
-  sourceTokenAddress: AddressChip,
-  readyForManualExecOnly: ActionChip,
+/** How a filter is shown once it is set, and the panel in which it is chosen. */
+interface Control {
+  readonly Value: (props: { readonly value: string; readonly view: SearchView }) => ReactNode;
+  readonly Picker: (props: FilterProps) => ReactNode;
+  readonly staysOpen?: boolean;
+}
+
+const networkControl: Control = { Value: NetworkValue, Picker: NetworkPicker };
+const addressControl: Control = {
+  Value: ({ value }) => <code title={value}>{shortHash(value)}</code>,
+  Picker: AddressPicker,
 };
 
+/** In the order of the chips. Other filters have no chip until the search box or a link sets them. */
+const controls: Partial<Record<FilterName, Control>> = {
+  sourceChainSelector: networkControl,
+  destChainSelector: networkControl,
+  chainSelector: networkControl,
+  status: { Value: ({ value }) => statusesWords(value), Picker: StatusPicker, staysOpen: true },
+  sentAfter: { Value: ({ view }) => spanWords(view), Picker: TimePicker },
+  sender: addressControl,
+  receiver: addressControl,
+  sourceTokenAddress: addressControl,
+};
+const controlled = Object.keys(controls) as FilterName[];
+/** Part of the chip of `sentAfter`, and a button. */
+const others: readonly FilterName[] = ['sentBefore', 'readyForManualExecOnly'];
+
 export function FilterBar({ view, onChange }: FilterBarProps) {
+  const isPressed = view.readyForManualExecOnly === 'true';
+  const uncontrolled = filterNames.filter((name) => !controls[name] && !others.includes(name));
   return (
     <section className="filters flow" aria-label="Filters">
-      {(Object.keys(controls) as FilterName[]).map((name) => {
-        const Control = controls[name] ?? OtherChip;
-        return <Control key={name} name={name} view={view} onChange={onChange} />;
-      })}
-      {filterNames.map((name) =>
-        controls[name] ? null : <OtherChip key={name} name={name} view={view} onChange={onChange} />,
-      )}
+      {controlled.map((name) => (
+        <Chip key={name} name={name} view={view} onChange={onChange} />
+      ))}
+      <button
+        type="button"
+        className="chip chip-action"
+        aria-pressed={isPressed}
+        onClick={() => onChange({ readyForManualExecOnly: isPressed ? undefined : 'true' })}
+      >
+        <Icon name="hand" />
+        {filterLabels.readyForManualExecOnly}
+      </button>
+      {uncontrolled.map((name) => (
+        <Chip key={name} name={name} view={view} onChange={onChange} />
+      ))}
       {hasFilters(view) && (
         <button
           type="button"
@@ -67,24 +90,58 @@ export function FilterBar({ view, onChange }: FilterBarProps) {
   );
 }
 
-interface ChipProps {
-  readonly label: string;
-  readonly onClear: () => void;
-}
-
-/** The layout of a filter. The elements stay the same when it is set, so that an open panel stays open. */
-function Chip({
-  label,
-  isSet,
-  onClear,
-  children,
-}: ChipProps & { readonly isSet: boolean; readonly children: ReactNode }) {
+/** The elements stay the same when the filter is set, so that an open panel stays open. */
+function Chip({ name, view, onChange }: FilterProps) {
+  const isTime = name === 'sentAfter';
+  const value = view[name] ?? (isTime ? view.sentBefore : undefined);
+  const isSet = value !== undefined;
+  const control = controls[name];
+  if (!isSet && (!control || name === 'chainSelector')) return null;
+  const label = isTime ? 'Time' : filterLabels[name];
   const title = `Clear ${label}`;
   return (
     <span className={isSet ? 'chip-set' : 'chip-unset'}>
-      {children}
+      {control ? (
+        <Popover
+          className={isSet ? 'chip-static' : 'chip'}
+          title={`Filter by ${label.toLowerCase()}`}
+          label={
+            <>
+              {label}
+              {isSet ? (
+                <span className="chip-value">
+                  <control.Value value={value} view={view} />
+                </span>
+              ) : (
+                <Icon name="down" />
+              )}
+            </>
+          }
+        >
+          {(close) => (
+            <control.Picker
+              name={name}
+              view={view}
+              onChange={(change) => {
+                onChange(change);
+                if (!control.staysOpen) close();
+              }}
+            />
+          )}
+        </Popover>
+      ) : (
+        <span className="chip-static">
+          {label} <code title={value}>{value?.split(',').map(shortHash).join(', ')}</code>
+        </span>
+      )}
       {isSet && (
-        <button type="button" className="chip-clear" aria-label={title} title={title} onClick={onClear}>
+        <button
+          type="button"
+          className="chip-clear"
+          aria-label={title}
+          title={title}
+          onClick={() => onChange({ [name]: undefined, ...(isTime && { sentBefore: undefined }) })}
+        >
           <Icon name="close" />
         </button>
       )}
@@ -92,96 +149,18 @@ function Chip({
   );
 }
 
-function ChipPopover({
-  label,
-  value,
-  onClear,
-  children,
-}: ChipProps & {
-  /** The value that is set; undefined where the filter is not set. */
-  readonly value: ReactNode;
-  readonly children: (close: () => void) => ReactNode;
-}) {
-  const isSet = value !== undefined;
-  return (
-    <Chip label={label} isSet={isSet} onClear={onClear}>
-      <Popover
-        className={isSet ? 'chip-static' : 'chip'}
-        title={`Filter by ${label.toLowerCase()}`}
-        label={
-          <>
-            {label}
-            {isSet ? <span className="chip-value">{value}</span> : <Icon name="down" />}
-          </>
-        }
-      >
-        {children}
-      </Popover>
-    </Chip>
-  );
-}
-
-/** A filter that can only be cleared. */
-function OtherChip({ name, view, onChange }: FilterProps) {
-  const value = view[name];
-  const label = filterLabels[name];
-  if (value === undefined) return null;
-  return (
-    <Chip label={label} isSet onClear={() => onChange({ [name]: undefined })}>
-      <span className="chip-static">
-        {label} <code title={value}>{value.split(',').map(shortHash).join(', ')}</code>
-      </span>
-    </Chip>
-  );
-}
-
-function ActionChip({ name, view, onChange }: FilterProps) {
-  const isPressed = view[name] === 'true';
-  return (
-    <button
-      type="button"
-      className="chip chip-action"
-      aria-pressed={isPressed}
-      onClick={() => onChange({ [name]: isPressed ? undefined : 'true' })}
-    >
-      <Icon name="hand" />
-      {filterLabels[name]}
-    </button>
-  );
-}
-
 // ---- Networks
 
-function NetworkChip({ name, view, onChange }: FilterProps) {
-  const selector = view[name];
-  const builtIn = selector === undefined ? undefined : networkBySelector(selector);
-  const isDefined = selector !== undefined && builtIn === undefined;
-  const defined = useKnownNetworks(isDefined).find((network) => network.selector === selector);
-  return (
-    <ChipPopover
-      label={filterLabels[name]}
-      value={
-        selector === undefined ? undefined : (
-          <NamedNetwork name={(builtIn ?? defined)?.displayName ?? selector} selector={selector} />
-        )
-      }
-      onClear={() => onChange({ [name]: undefined })}
-    >
-      {(close) => (
-        <NetworkPicker
-          onPick={(network) => {
-            onChange({ [name]: network.selector });
-            close();
-          }}
-        />
-      )}
-    </ChipPopover>
-  );
+function NetworkValue({ value }: { readonly value: string }) {
+  const builtIn = networkBySelector(value);
+  // Others are known to the server by the definition of its operator.
+  const defined = useKnownNetworks(!builtIn).find(({ selector }) => selector === value);
+  return <NamedNetwork name={(builtIn ?? defined)?.displayName ?? value} selector={value} />;
 }
 
 const MAX_LISTED = 60;
 
-function NetworkPicker({ onPick }: { readonly onPick: (network: Known) => void }) {
+function NetworkPicker({ name, onChange }: FilterProps) {
   const [text, setText] = useState('');
   const known = useKnownNetworks(true);
   const traffic = new Map(known.map(({ selector, messages }) => [selector, grouped(messages)]));
@@ -198,7 +177,9 @@ function NetworkPicker({ onPick }: { readonly onPick: (network: Known) => void }
       ),
     }),
   );
-  const { fieldProps, onKeyDown, list, reset } = useOptionList(options, onPick);
+  const { fieldProps, onKeyDown, list, reset } = useOptionList(options, ({ selector }) =>
+    onChange({ [name]: selector }),
+  );
   return (
     <div className="picker stack">
       <FirstField
@@ -228,34 +209,30 @@ function FirstField(properties: React.ComponentProps<'input'>) {
 
 // ---- Status
 
-function StatusChip({ view, onChange }: FilterProps) {
-  const chosen = (view.status?.split(',') ?? []) as readonly Status[];
+const statusesOf = (text = '') => text.split(',') as Status[];
+
+function statusesWords(value: string): string {
+  const chosen = statusesOf(value);
+  if (chosen.length > 2) return `${chosen.length} of ${statuses.length}`;
+  return chosen.map((status) => statusWords[status] ?? status).join(', ');
+}
+
+function StatusPicker({ view, onChange }: FilterProps) {
+  const chosen = statusesOf(view.status);
   const toggle = (status: Status) => {
-    const next = statuses.filter((one) => (one === status ? !chosen.includes(one) : chosen.includes(one)));
-    onChange({ status: next.length === 0 ? undefined : next.join(',') });
+    const next = statuses.filter((one) => chosen.includes(one) !== (one === status));
+    onChange({ status: next.join(',') || undefined });
   };
-  const words =
-    chosen.length > 2
-      ? `${chosen.length} of ${statuses.length}`
-      : chosen.map((status) => statusWords[status] ?? status).join(', ');
   return (
-    <ChipPopover
-      label={filterLabels.status}
-      value={view.status === undefined ? undefined : words}
-      onClear={() => onChange({ status: undefined })}
-    >
-      {() => (
-        <fieldset className="choices">
-          <legend className="visually-hidden">Statuses</legend>
-          {statuses.map((status) => (
-            <label key={status} className="choice line">
-              <input type="checkbox" checked={chosen.includes(status)} onChange={() => toggle(status)} />
-              <StatusBadge status={status} />
-            </label>
-          ))}
-        </fieldset>
-      )}
-    </ChipPopover>
+    <fieldset className="choices">
+      <legend className="visually-hidden">Statuses</legend>
+      {statuses.map((status) => (
+        <label key={status} className="choice line">
+          <input type="checkbox" checked={chosen.includes(status)} onChange={() => toggle(status)} />
+          <StatusBadge status={status} />
+        </label>
+      ))}
+    </fieldset>
   );
 }
 
@@ -264,32 +241,14 @@ function StatusChip({ view, onChange }: FilterProps) {
 const HOUR = 3_600_000;
 const spans = { 'Last hour': 1, 'Last 24 hours': 24, 'Last 7 days': 7 * 24, 'Last 30 days': 30 * 24 };
 
-function TimeChip({ view, onChange }: FilterProps) {
-  const { sentAfter, sentBefore } = view;
-  const words = [
+function spanWords({ sentAfter, sentBefore }: SearchView): string {
+  return [
     ...(sentAfter === undefined ? [] : [`from ${minuteOf(sentAfter)}`]),
     ...(sentBefore === undefined ? [] : [`to ${minuteOf(sentBefore)}`]),
-  ];
-  return (
-    <ChipPopover
-      label="Time"
-      value={words.length === 0 ? undefined : words.join(' ')}
-      onClear={() => onChange({ sentAfter: undefined, sentBefore: undefined })}
-    >
-      {(close) => (
-        <TimePicker
-          view={view}
-          onChange={(change) => {
-            onChange(change);
-            close();
-          }}
-        />
-      )}
-    </ChipPopover>
-  );
+  ].join(' ');
 }
 
-function TimePicker({ view, onChange }: FilterBarProps) {
+function TimePicker({ view, onChange }: FilterProps) {
   const [from, setFrom] = useState(fieldTime(view.sentAfter));
   const [to, setTo] = useState(fieldTime(view.sentBefore));
   const isBackwards = from !== '' && to !== '' && from >= to;
@@ -317,34 +276,28 @@ function TimePicker({ view, onChange }: FilterBarProps) {
           if (!isBackwards) onChange({ sentAfter: fromField(from), sentBefore: fromField(to) });
         }}
       >
-        <TimeField label="From (UTC)" value={from} onChange={setFrom} />
-        <TimeField label="To (UTC)" value={to} onChange={setTo} />
+        {(
+          [
+            ['From', from, setFrom],
+            ['To', to, setTo],
+          ] as const
+        ).map(([label, value, setValue]) => (
+          <label key={label} className="stack gap-4 muted small">
+            {label} (UTC)
+            <input
+              type="datetime-local"
+              className="field"
+              value={value}
+              onChange={({ target }) => setValue(target.value)}
+            />
+          </label>
+        ))}
         {isBackwards && <p className="picker-hint problem">The end must come after the beginning.</p>}
         <button type="submit" className="button primary">
           Apply
         </button>
       </form>
     </div>
-  );
-}
-
-interface TimeFieldProps {
-  readonly label: string;
-  readonly value: string;
-  readonly onChange: (value: string) => void;
-}
-
-function TimeField({ label, value, onChange }: TimeFieldProps) {
-  return (
-    <label className="stack gap-4 muted small">
-      {label}
-      <input
-        type="datetime-local"
-        className="field"
-        value={value}
-        onChange={({ target }) => onChange(target.value)}
-      />
-    </label>
   );
 }
 
@@ -359,28 +312,6 @@ function fieldTime(iso: string | undefined): string {
 const minuteOf = (iso: string) => fieldTime(iso).replace('T', ' ') || iso;
 
 // ---- Addresses
-
-function AddressChip({ name, view, onChange }: FilterProps) {
-  const value = view[name];
-  return (
-    <ChipPopover
-      label={filterLabels[name]}
-      value={value === undefined ? undefined : <code title={value}>{shortHash(value)}</code>}
-      onClear={() => onChange({ [name]: undefined })}
-    >
-      {(close) => (
-        <AddressPicker
-          name={name}
-          view={view}
-          onChange={(change) => {
-            onChange(change);
-            close();
-          }}
-        />
-      )}
-    </ChipPopover>
-  );
-}
 
 function AddressPicker({ name, view, onChange }: FilterProps) {
   const [text, setText] = useState(view[name] ?? '');
