@@ -18,6 +18,8 @@ const typeNames: Record<FeeItem['feeType'], string> = {
   NETWORK: 'Network',
 };
 
+const colourOf = (index: number) => `var(--part-${Math.min(index, 5)})`;
+
 interface FeeChartProps {
   readonly items: readonly FeeItem[];
   readonly total: string;
@@ -41,7 +43,7 @@ export function FeeChart({ items, total, token, message, names }: FeeChartProps)
           <rect
             // biome-ignore lint/suspicious/noArrayIndexKey: a part is known by its place.
             key={index}
-            className={`fee-part fee-part-${Math.min(index, 5)}`}
+            fill={colourOf(index)}
             x={sorted.slice(0, index).reduce((start, before) => start + share(before.amount), 0)}
             width={Math.max(0, share(amount) - 3)}
             height="10"
@@ -52,7 +54,7 @@ export function FeeChart({ items, total, token, message, names }: FeeChartProps)
         {sorted.map(({ feeType, amount, contractAddress }, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: a part is known by its place.
           <li key={index}>
-            <span className={`fee-key fee-part-${Math.min(index, 5)}`} />
+            <span className="key" style={{ background: colourOf(index) }} />
             <span className="fee-name wrap">
               {typeNames[feeType]} <bdi className="muted">{printable(roleOf(contractAddress))}</bdi>
             </span>

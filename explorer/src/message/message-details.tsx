@@ -24,7 +24,7 @@ import {
   ShortHash,
   sentMessages,
 } from '../parts/hash.tsx';
-import { Icon, NamedNetwork } from '../parts/icons.tsx';
+import { Icon, NamedNetwork, toneOf } from '../parts/icons.tsx';
 import { TokenSymbol } from '../parts/message-row.tsx';
 import { ExactTime } from '../parts/text.tsx';
 import { useNames } from '../server/names.ts';
@@ -288,14 +288,16 @@ function VerifiersCard({ message, verifiers }: { readonly message: Message; read
               <span className="tag">{verifier.isRequired ? 'required' : 'optional'}</span>
             </span>
             {verifier.status === 'COMPLETED' ? (
-              <span className="tone-done verifier-state">
+              <span className="verifier-state" style={toneOf('SUCCESS')}>
                 <Icon name="tick" /> completed
                 {verifier.verification && (
                   <span className="muted"> {exactTime(verifier.verification.timestamp)}</span>
                 )}
               </span>
             ) : (
-              <span className="tone-moving verifier-state">pending</span>
+              <span className="verifier-state" style={toneOf('VERIFYING')}>
+                pending
+              </span>
             )}
             <span className="verifier-places">
               {(['source', 'destination'] as const).map((end) => (

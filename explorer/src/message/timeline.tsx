@@ -4,7 +4,7 @@ import type { Stage } from '../../../src/client/api-types.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import { clockTime, dayName, duration, exactTime } from '../../../src/text/format.ts';
 import { statusWords } from '../../../src/text/message-words.ts';
-import { StatusIcon, statusTones } from '../parts/icons.tsx';
+import { StatusIcon, toneOf } from '../parts/icons.tsx';
 import { Skeleton } from '../parts/page.tsx';
 import { useTimed } from '../server/clock.ts';
 import { type Step, stepsOf } from './outlook.ts';
@@ -46,7 +46,7 @@ function TimelineStep({ step, firstDay }: { readonly step: Step; readonly firstD
       <span className="step-mark">
         {state === 'ahead' ? <span className="step-ahead" /> : <StatusIcon status={status} />}
       </span>
-      <span className={`step-name${state === 'ahead' ? '' : ` tone-${statusTones[status]}`}`}>
+      <span className="step-name" style={state === 'ahead' ? {} : toneOf(status)}>
         {status === 'SUCCESS' ? 'Executed' : statusWords[status]}
       </span>
       {at !== null && (

@@ -173,7 +173,7 @@ function IndexingWords({ indexing, noun }: IndexingWordsProps) {
   const { word, tone, icon } = hasGaps ? gapsLook : healthLooks[health];
   return (
     <div className="indexing">
-      <span className={`health inline tone-${tone}`}>
+      <span className="health inline" style={{ color: `var(--${tone})` }}>
         <Icon name={icon} />
         {word}
       </span>

@@ -45,6 +45,8 @@ export const statusTones = {
   SUCCESS: 'done',
 } as const satisfies Record<Status, string>;
 
+export const toneOf = (status: Status) => ({ color: `var(--${statusTones[status]})` });
+
 /** The filled part of the disc, for a message in flight: a sector that begins at 12 o'clock, clockwise. */
 const sectors: Partial<Record<Status, string>> = {
   SOURCE_FINALIZED: 'M8 8V4A4 4 0 0 1 12 8Z',
@@ -74,7 +76,7 @@ const statusShapes: Partial<Record<Status, ReactNode>> = {
 
 export function StatusIcon({ status }: { readonly status: Status }) {
   return (
-    <svg className={`status-icon tone-${statusTones[status]}`} viewBox="0 0 16 16" aria-hidden="true">
+    <svg className="status-icon" style={toneOf(status)} viewBox="0 0 16 16" aria-hidden="true">
       {statusShapes[status] ?? (
         <>
           <circle cx="8" cy="8" r="6.2" fill="none" stroke="currentColor" strokeWidth="1.6" />
@@ -87,7 +89,7 @@ export function StatusIcon({ status }: { readonly status: Status }) {
 
 export function StatusBadge({ status }: { readonly status: Status }) {
   return (
-    <span className={`status tone-${statusTones[status]}`}>
+    <span className="status" style={toneOf(status)}>
       <StatusIcon status={status} />
       {statusWords[status]}
     </span>

@@ -184,12 +184,12 @@ function Reason({ group, total, withLanes = true, withMessages = false }: Reason
         </span>
       </p>
       <span className="meter" aria-hidden="true">
-        <span className="fill-failed" style={{ width: `${(messages / Math.max(1, total)) * 100}%` }} />
+        <span style={{ width: `${(messages / Math.max(1, total)) * 100}%` }} />
       </span>
       <p className="reason-about flow muted small">
         <span>{fixerWords[fixableBy]}</span>
         {readyForManualExecution > 0 && (
-          <span className="tone-action">
+          <span className="action">
             <Icon name="hand" /> {grouped(readyForManualExecution)} need action
           </span>
         )}

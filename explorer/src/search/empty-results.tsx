@@ -1,7 +1,6 @@
 /** What a search without results shows: no messages at all, or none that match. */
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import type { LookupMatch } from '../../../src/client/api-types.ts';
 import { addressBytes } from '../../../src/domain/addresses.ts';
 import { networkBySelector } from '../../../src/domain/networks/networks.ts';
 import { printable } from '../../../src/text/format.ts';
@@ -45,7 +44,12 @@ function NothingYet() {
 
 /** Filters for one particular message or transaction, which the user expects to exist. */
 const particulars = ['q', 'messageId', 'sourceTransactionHash', 'destTransactionHash'] as const;
-/** Filters that an address goes into. */
+/** Filters that an address goes into, and what a message would have to do with it. */
+const accountWords: Readonly<Record<string, string>> = {
+  sender: 'was sent by this address',
+  receiver: 'goes to this address',
+  q: 'has this address as its sender, receiver, origin, token or pool',
+};
 const accounts = ['q', 'address', 'sender', 'receiver'] as const;
 
 function NothingFound({ view }: { readonly view: SearchView }) {
@@ -64,9 +68,27 @@ function NothingFound({ view }: { readonly view: SearchView }) {
   return (
     <Notice title={title}>
       {contracts.length > 0 ? (
-        <Contracts contracts={contracts} />
+        <>
+          <p>No message has this address as its sender or receiver. It is a known contract:</p>
+          <ul className="matches stack gap-4">
+            {contracts.map((match) => (
+              <li key={JSON.stringify(match)}>
+                <Link to="/" search={contractFilters(match) ?? {}} className="flow spread">
+                  <MatchRow match={match} />
+                </Link>
+              </li>
+            ))}
+          </ul>
+        </>
       ) : account !== undefined ? (
-        <NoAccount name={names[0] ?? ''} />
+        <>
+          <p>
+            No indexed message {accountWords[names[0] ?? ''] ?? accountWords.q}. The first that does appears
+            here. Accounts that only execute messages, and contracts of verifiers and executors, are not
+            searched.
+          </p>
+          <IndexedSoFar />
+        </>
       ) : isParticular ? (
         <>
           <p>
@@ -93,42 +115,6 @@ function NothingFound({ view }: { readonly view: SearchView }) {
 
 function isAddress(text: string | undefined): boolean {
   return text !== undefined && addressBytes(text).length > 0 && !/^0x[0-9a-f]{64}$/i.test(text);
-}
-
-/** No message is of the address, but messages go through it. */
-function Contracts({ contracts }: { readonly contracts: readonly LookupMatch[] }) {
-  return (
-    <>
-      <p>No message has this address as its sender or receiver. It is a known contract:</p>
-      <ul className="matches stack gap-4">
-        {contracts.map((match) => (
-          <li key={JSON.stringify(match)}>
-            <Link to="/" search={contractFilters(match) ?? {}} className="flow spread">
-              <MatchRow match={match} />
-            </Link>
-          </li>
-        ))}
-      </ul>
-    </>
-  );
-}
-
-function NoAccount({ name }: { readonly name: string }) {
-  const part =
-    name === 'sender'
-      ? 'was sent by this address'
-      : name === 'receiver'
-        ? 'goes to this address'
-        : 'has this address as its sender, receiver, origin, token or pool';
-  return (
-    <>
-      <p>
-        No indexed message {part}. The first that does appears here. Accounts that only execute messages, and
-        contracts of verifiers and executors, are not searched.
-      </p>
-      <IndexedSoFar />
-    </>
-  );
 }
 
 /** A token that fees are paid in is known, and yet no message transfers it. */

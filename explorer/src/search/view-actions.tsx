@@ -6,71 +6,50 @@ import { Icon } from '../parts/icons.tsx';
 import { searchUrl } from '../server/api-client.ts';
 import { basePath, serverUrl } from '../server/base-path.ts';
 import { type Filters, filterNames, filtersOf, type SearchView } from '../server/search-view.ts';
-
-export function ViewActions({ view }: { readonly view: SearchView }) {
-  return (
-    <div className="view-actions">
-      <Popover
-        className="button quiet"
-        title="Export"
-        label={
-          <>
-            <Icon name="export" /> Export
-          </>
-        }
-      >
-        {(close) => <ExportMenu filters={filtersOf(view)} onDone={close} />}
-      </Popover>
-      <Popover
-        className="button quiet"
-        title="The same as an API request"
-        label={
-          <>
-            <Icon name="code" /> API
-          </>
-        }
-      >
-        {() => <RequestPanel view={view} />}
-      </Popover>
-    </div>
-  );
-}
+import { OptionRow } from './lookup-match.tsx';
 
 const formats = [
   ['csv', 'CSV', 'for spreadsheets'],
   ['ndjson', 'NDJSON', 'whole records, one a line'],
 ] as const;
 
-function ExportMenu({ filters, onDone }: { readonly filters: Filters; readonly onDone: () => void }) {
+export function ViewActions({ view }: { readonly view: SearchView }) {
+  const filters = filtersOf(view);
   return (
-    <div className="menu">
-      <p className="picker-hint">Everything that matches, on all pages.</p>
-      {formats.map(([format, name, purpose]) => (
-        <a
-          key={format}
-          className="option line spread"
-          href={`${basePath}/v2/messages/export?${new URLSearchParams({ format, ...filters })}`}
-          download
-          onClick={onDone}
-        >
-          <span className="option-value">{name}</span>
-          <span className="option-role muted small">{purpose}</span>
-        </a>
-      ))}
-    </div>
-  );
-}
-
-function RequestPanel({ view }: { readonly view: SearchView }) {
-  const curl = `curl '${serverUrl}${searchUrl(view)}'`;
-  const sdk = sdkCode(filtersOf(view), serverUrl);
-  return (
-    <div className="requests stack gap-12">
-      <CodeBlock title="curl" code={curl} />
-      <CodeBlock title="@chainlink/ccip-sdk" code={sdk} />
-      <p className="picker-hint">
-        Everything else is in the <a href={`${basePath}/docs`}>API documentation</a>.
-      </p>
+    <div className="view-actions">
+      <Popover className="button quiet" title="Export" label={[<Icon key="icon" name="export" />, ' Export']}>
+        {(close) => (
+          <div className="menu">
+            <p className="picker-hint">Everything that matches, on all pages.</p>
+            {formats.map(([format, name, purpose]) => (
+              <a
+                key={format}
+                className="option line spread"
+                href={`${basePath}/v2/messages/export?${new URLSearchParams({ format, ...filters })}`}
+                download
+                onClick={close}
+              >
+                <OptionRow value={name} means={purpose} />
+              </a>
+            ))}
+          </div>
+        )}
+      </Popover>
+      <Popover
+        className="button quiet"
+        title="The same as an API request"
+        label={[<Icon key="icon" name="code" />, ' API']}
+      >
+        {() => (
+          <div className="requests stack gap-12">
+            <CodeBlock title="curl" code={`curl '${serverUrl}${searchUrl(view)}'`} />
+            <CodeBlock title="@chainlink/ccip-sdk" code={sdkCode(filters, serverUrl)} />
+            <p className="picker-hint">
+              Everything else is in the <a href={`${basePath}/docs`}>API documentation</a>.
+            </p>
+          </div>
+        )}
+      </Popover>
     </div>
   );
 }
@@ -96,7 +75,7 @@ const sdkOptions: Partial<Record<FilterName, (value: string) => string | undefin
 };
 
 /** The search as SDK code. Filters that the SDK does not have are applied to its results, or named in a comment. */
-export function sdkCode(filters: Filters, origin: string): string {
+function sdkCode(filters: Filters, origin: string): string {
   const given = filterNames.flatMap((name) =>
     filters[name] === undefined ? [] : [{ name, value: filters[name] }],
   );

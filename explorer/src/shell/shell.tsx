@@ -1,13 +1,12 @@
 /** The frame of every page: search box, navigation, theme switch, banners and footer. */
 import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet } from '@tanstack/react-router';
-import { Suspense } from 'react';
+import { Suspense, useState } from 'react';
 import { Icon } from '../parts/icons.tsx';
 import { Notice, useTitle } from '../parts/page.tsx';
 import { SearchBox } from '../search/search-box.tsx';
 import { readinessQuery, serverAway } from '../server/api-client.ts';
 import { basePath } from '../server/base-path.ts';
-import { useTheme } from './theme.ts';
 
 const pages = [
   ['/', 'Messages'],
@@ -17,6 +16,8 @@ const pages = [
 ] as const;
 
 export function Shell() {
+  const { data } = useQuery(readinessQuery);
+  const isAway = serverAway.use();
   return (
     <>
       <a className="skip" href="#content">
@@ -44,8 +45,24 @@ export function Shell() {
           <ThemeSwitch />
         </div>
       </header>
-      <SimulatedBanner />
-      <ConnectionBanner />
+      {data?.simulated && (
+        <div className="banner banner-simulated" role="note">
+          <p>
+            <strong>Simulated data.</strong> This is the simulated network of the demo: no message here exists
+            on a chain.
+          </p>
+        </div>
+      )}
+      <div className="connection" role="status">
+        {isAway && (
+          <div className="banner banner-away">
+            <p>
+              <strong>The server cannot be reached.</strong> What you see may be old. Trying again every few
+              seconds…
+            </p>
+          </div>
+        )}
+      </div>
       <main id="content" tabIndex={-1}>
         <Suspense>
           <Outlet />
@@ -64,51 +81,36 @@ export function Shell() {
   );
 }
 
-const themeWords = { system: 'as the system', light: 'light', dark: 'dark' } as const;
-const themeIcons = { system: 'system', light: 'sun', dark: 'moon' } as const;
+const themes = {
+  system: { words: 'as the system', icon: 'system', next: 'light' },
+  light: { words: 'light', icon: 'sun', next: 'dark' },
+  dark: { words: 'dark', icon: 'moon', next: 'system' },
+} as const;
+const THEME_STORED_AS = 'lanescan-theme';
 
+/** The theme: the system's, or the user's choice. index.html applies the choice before the first paint. */
 function ThemeSwitch() {
-  const { theme, next, choose } = useTheme();
-  const label = `Theme: ${themeWords[theme]}. Change to ${themeWords[next]}`;
+  const root = document.documentElement.dataset;
+  const [theme, setTheme] = useState<keyof typeof themes>(() =>
+    root.theme === 'light' || root.theme === 'dark' ? root.theme : 'system',
+  );
+  const { words, icon, next } = themes[theme];
+  const choose = () => {
+    setTheme(next);
+    if (next === 'system') delete root.theme;
+    else root.theme = next;
+    try {
+      if (next === 'system') localStorage.removeItem(THEME_STORED_AS);
+      else localStorage.setItem(THEME_STORED_AS, next);
+    } catch {
+      // Without storage the choice lasts until the page is closed.
+    }
+  };
+  const label = `Theme: ${words}. Change to ${themes[next].words}`;
   return (
-    <button
-      type="button"
-      className="theme-switch"
-      aria-label={label}
-      title={label}
-      onClick={() => choose(next)}
-    >
-      <Icon name={themeIcons[theme]} />
+    <button type="button" className="theme-switch" aria-label={label} title={label} onClick={choose}>
+      <Icon name={icon} />
     </button>
-  );
-}
-
-function SimulatedBanner() {
-  const { data } = useQuery(readinessQuery);
-  if (!data?.simulated) return null;
-  return (
-    <div className="banner banner-simulated" role="note">
-      <p>
-        <strong>Simulated data.</strong> This is the simulated network of the demo: no message here exists on
-        a chain.
-      </p>
-    </div>
-  );
-}
-
-function ConnectionBanner() {
-  const isAway = serverAway.use();
-  return (
-    <div className="connection" role="status">
-      {isAway && (
-        <div className="banner banner-away">
-          <p>
-            <strong>The server cannot be reached.</strong> What you see may be old. Trying again every few
-            seconds…
-          </p>
-        </div>
-      )}
-    </div>
   );
 }
 
