@@ -66,7 +66,7 @@ describe.skipIf(!hasChromium)('an address on a page of the demo', () => {
     ['/?readyForManualExecOnly=true', '.cell-reason'],
     ['/lane', '.matrix-cell'],
     [`/lane/${sepolia.name}/ethereum-testnet-sepolia-base-1`, '.reason-title'],
-    ['/network', '.networks tbody tr'],
+    ['/network', '.ledger tbody tr'],
     ['/overview', '.chart'],
     ['/failure', '.reason-title'],
   ])('is a link on %s', async (at, ready) => {

@@ -24,7 +24,7 @@ export function FailuresPage() {
   const navigate = useNavigate();
   const query = useQuery(failuresQuery(Number(days)));
   const links = (
-    <p className="panel-links flow">
+    <p className="flow">
       <Link to="/" search={{ status: 'FAILED' }}>
         Show the messages
       </Link>

@@ -115,7 +115,7 @@ function LaneView({ lane, ends }: LaneProps) {
       <LaneCharts ends={ends} lane={lane} />
       <LaneFailures ends={ends} />
       <Panel title="Is anything missing?">
-        <ul className="completeness stack gap-16">
+        <ul className="stack gap-16">
           {lane.onramps.map(({ onramp, version, completeness }) => (
             <li key={onramp}>
               <CompletenessWords completeness={completeness} />

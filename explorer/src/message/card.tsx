@@ -16,7 +16,7 @@ export function Card({ title, about, wide = false, children }: CardProps) {
     <section className={`card stack gap-12${wide ? ' card-wide' : ''}`}>
       <header className="card-head flow spread">
         <h2>{title}</h2>
-        {about !== undefined && <div className="card-about inline gap-4 muted small">{about}</div>}
+        {about !== undefined && <div className="inline gap-4 muted small">{about}</div>}
       </header>
       {children}
     </section>

@@ -55,11 +55,11 @@ export function FeeChart({ items, total, token, message, names }: FeeChartProps)
           // biome-ignore lint/suspicious/noArrayIndexKey: a part is known by its place.
           <li key={index}>
             <span className="key" style={{ background: colourOf(index) }} />
-            <span className="fee-name wrap">
+            <span className="wrap">
               {typeNames[feeType]} <bdi className="muted">{printable(roleOf(contractAddress))}</bdi>
             </span>
             <span className="fee-share">{percent(share(amount), 1_000)}</span>
-            <span className="fee-amount" title={`${grouped(amount)} smallest units`}>
+            <span className="fee-amount muted" title={`${grouped(amount)} smallest units`}>
               {amountOf(amount)}
             </span>
             <SearchableShortHash

@@ -284,7 +284,7 @@ function VerifiersCard({ message, verifiers }: { readonly message: Message; read
         {items.map((verifier) => (
           <li key={`${verifier.sourceAddress} ${verifier.destAddress}`}>
             <span className="verifier-name flow">
-              <bdi>{printable(verifier.metadata.name)}</bdi>
+              <bdi className="wrap">{printable(verifier.metadata.name)}</bdi>
               <span className="tag">{verifier.isRequired ? 'required' : 'optional'}</span>
             </span>
             {verifier.status === 'COMPLETED' ? (

@@ -131,7 +131,7 @@ function MessageView({ message }: { readonly message: Message }) {
         <h1 className="message-lane">
           <LaneLabel source={sourceNetworkInfo} dest={destNetworkInfo} />
         </h1>
-        <p className="message-id line gap-4 muted">
+        <p className="line gap-4 muted">
           <code className="wrap">{messageId}</code>
           <CopyButton text={messageId} what="message id" />
         </p>
@@ -304,7 +304,7 @@ function MessageSkeleton() {
         <p className="message-lane">
           <Skeleton width="320px" />
         </p>
-        <p className="message-id line gap-4 muted">
+        <p className="line gap-4 muted">
           <Skeleton width="480px" />
         </p>
       </div>

@@ -105,7 +105,7 @@ function RealRescue({ message }: { readonly message: Message }) {
             </p>
           )}
           {sendable && wallets.length > 0 && (
-            <div className="rescue-wallets flow gap-8">
+            <div className="flow gap-8">
               {wallets.map((wallet) => (
                 <button
                   key={wallet.id}
@@ -233,7 +233,7 @@ function SendingText({ sending, message, onSwitch }: SendingTextProps) {
       return <p role="status">Your wallet asks you. Answer there.</p>;
     case 'wrong-chain':
       return (
-        <div className="rescue-wallets flow gap-8" role="alert">
+        <div className="flow gap-8" role="alert">
           <p>
             Your wallet is on chain {sending.chainId}, and this goes to {dest}.
           </p>

@@ -162,7 +162,7 @@ export function IndexedSoFar() {
     );
   }
   return (
-    <ul className="indexed-so-far stack gap-4">
+    <ul className="stack gap-4">
       {indexed.map(({ indexedBlock, health, lastSeenAt, ...network }) => (
         <li key={network.chainSelector}>
           <bdi>{networkName(network)}</bdi>: indexed to {blockNoun(network.chainFamily)} {indexedBlock ?? '–'}

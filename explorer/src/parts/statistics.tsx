@@ -45,7 +45,7 @@ export function Figures({ figures }: { readonly figures: readonly Figure[] }) {
         <div key={name} className="figure" data-tone={isAction ? 'action' : undefined}>
           <dt className="muted">{name}</dt>
           <dd className="figure-value">{value}</dd>
-          {about !== undefined && <dd className="figure-about muted small">{about}</dd>}
+          {about !== undefined && <dd className="muted small">{about}</dd>}
         </div>
       ))}
     </dl>

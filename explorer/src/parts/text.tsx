@@ -22,7 +22,7 @@ export function Ago({ at, suffix = '' }: { readonly at: string; readonly suffix?
 
 export function ExactTime({ at }: { readonly at: string }) {
   return (
-    <span className="exact-time">
+    <span>
       <time dateTime={at}>{exactTime(at)}</time>{' '}
       <span className="muted">
         (<Ago at={at} suffix=" ago" />)

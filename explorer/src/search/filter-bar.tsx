@@ -321,7 +321,7 @@ function AddressPicker({ name, view, onChange }: FilterProps) {
   const isWrong = isJudged && !isValid;
   return (
     <form
-      className="picker address-field stack"
+      className="picker stack"
       onSubmit={(event) => {
         event.preventDefault();
         setJudged(true);

@@ -33,7 +33,7 @@ export function SearchPage() {
   const rows = page.data?.data ?? [];
   const reasons = useReasons(view, rows);
   return (
-    <div className="search-page">
+    <div>
       <h1 className="visually-hidden">Cross-chain messages</h1>
       <FreshnessBanner />
       <FilterBar view={view} onChange={(changes) => show(withFilters(view, changes))} />
@@ -61,7 +61,7 @@ export function SearchPage() {
       {rows.length > 0 && (
         <>
           <RowHeadings />
-          <div className="rows" data-stale={page.isPlaceholderData}>
+          <div className="rows fades" data-stale={page.isPlaceholderData}>
             {groupsOf(rows).map((group, index) => (
               <ol
                 key={group[0]?.messageId}
@@ -122,7 +122,7 @@ function RowHeadings() {
 
 function RowsSkeleton() {
   return (
-    <div className="loading" aria-busy="true">
+    <div aria-busy="true">
       <RowHeadings />
       <div className="rows">
         {Array.from({ length: 12 }, (_, row) => (

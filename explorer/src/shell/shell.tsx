@@ -46,14 +46,14 @@ export function Shell() {
         </div>
       </header>
       {data?.simulated && (
-        <div className="banner banner-simulated" role="note">
+        <div className="banner" role="note">
           <p>
             <strong>Simulated data.</strong> This is the simulated network of the demo: no message here exists
             on a chain.
           </p>
         </div>
       )}
-      <div className="connection" role="status">
+      <div role="status">
         {isAway && (
           <div className="banner banner-away">
             <p>
