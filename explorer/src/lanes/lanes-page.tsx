@@ -205,7 +205,7 @@ function LaneTable({ lanes }: { readonly lanes: readonly Lane[] }) {
   const [first] = columns;
   const { key: sorted, order } = columns.find(({ key }) => key === sort) ?? first;
   return (
-    <section className="panel stack gap-16">
+    <section className="panel stack gap-16" aria-label="How they do">
       <h2>How they do</h2>
       <Table
         columns={[laneColumn, ...columns]}
