@@ -3,8 +3,7 @@ import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { queryClient } from './server/api-client.ts';
-import { loadWhenIdle } from './shell/lazy-pages.ts';
-import { router } from './shell/router.tsx';
+import { loadWhenIdle, router } from './shell/router.tsx';
 // All styles go into one file, in this order: later rules win over earlier ones.
 import './style/tokens.css';
 import './style/elements.css';

@@ -4,12 +4,10 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { NetworkList } from '../../src/api/routes/networks-schema.ts';
 import type { Message } from '../../src/domain/message.ts';
-import { createSimulation } from '../../src/ingest/demo/simulation.ts';
-import { openStore } from '../../src/store/store.ts';
-import { type RunningServer, type SearchBody, serveStore } from '../api/running-server.ts';
-import { createTestDatabase } from '../database.ts';
+import type { RunningServer } from '../api/running-server.ts';
 import { sepolia, solanaDevnet } from '../fixtures.ts';
 import { eventually, hasChromium, rowsOf, useBrowser } from './chromium.ts';
+import { searched, startDemo } from './demo-server.ts';
 
 /**
  * Runs in the page: texts that are addresses, whole or shortened, and not within a link. A row of a list is a link to its
@@ -43,34 +41,18 @@ const searchLinks = (page: Page) =>
 describe.skipIf(!hasChromium)('an address on a page of the demo', () => {
   const browser = useBrowser();
   let server: RunningServer;
-  let messages: readonly Message[];
+  const messages: Message[] = [];
   let chainIds: readonly string[];
   beforeAll(async () => {
-    const database = await createTestDatabase({ empty: true });
-    const store = await openStore({ place: { url: database.url }, content: 'simulated' });
-    const startsAt = new Date();
-    const simulation = createSimulation({ seed: 'lanescan', startsAt, historyMessages: 2_500 });
-    for (const { network, bytes, claims } of simulation.tokens)
-      await store.index.tokens.write(network, [{ bytes, claims, dueInMs: 1e9 }]);
-    for (const facts of simulation.factsUntil(startsAt, 5_000)) await store.apply(facts);
-    const close = async () => {
-      await store.close();
-      await database.drop();
-    };
-    server = await serveStore({ ...store, url: database.url, close });
-    messages = [
-      ...(await searched('limit=1000')),
-      ...(await searched('limit=1000&status=FAILED')),
-      ...(await searched('limit=1000&readyForManualExecOnly=true')),
-    ];
+    server = await startDemo();
+    for (const query of ['', '&status=FAILED', '&readyForManualExecOnly=true'])
+      messages.push(...(await searched(server, `limit=1000${query}`)));
     chainIds = (await server.ask('/v2/networks?active=true'))
       .json<NetworkList>()
       .data.map(({ chainId }) => chainId);
   }, 300_000);
   afterAll(() => server?.close());
 
-  const searched = async (query: string) =>
-    (await server.ask(`/v2/messages?${query}`)).json<SearchBody>().data;
   const oneOf = (what: string, isWanted: (message: Message) => boolean) => {
     const found = messages.find(isWanted);
     if (!found) throw new Error(`The demo has no message ${what}.`);
@@ -84,7 +66,7 @@ describe.skipIf(!hasChromium)('an address on a page of the demo', () => {
     ['/?readyForManualExecOnly=true', '.cell-reason'],
     ['/lane', '.matrix-cell'],
     [`/lane/${sepolia.name}/ethereum-testnet-sepolia-base-1`, '.reason-title'],
-    ['/network', '.networks tbody tr'],
+    ['/network', '.ledger tbody tr'],
     ['/overview', '.chart'],
     ['/failure', '.reason-title'],
   ])('is a link on %s', async (at, ready) => {
@@ -94,27 +76,19 @@ describe.skipIf(!hasChromium)('an address on a page of the demo', () => {
   });
 
   test('is a link on the page of every kind of message', async () => {
-    const kinds: readonly (readonly [string, (message: Message) => boolean])[] = [
-      ['that failed at its receiver', ({ status, data }) => status === 'FAILED' && data !== '0x'],
-      [
-        'of 1.5 that failed with a token',
-        ({ status, version, tokenAmounts }) =>
-          status === 'FAILED' && version === '1.5.0' && tokenAmounts.length > 0,
-      ],
-      [
-        'of 1.6 that failed with a token',
-        ({ status, version, tokenAmounts }) =>
-          status === 'FAILED' && version === '1.6.0' && tokenAmounts.length > 0,
-      ],
-      [
-        'of 2.0 with a token and verifiers',
-        ({ version, verifiers, tokenAmounts }) =>
-          version === '2.0.0' && verifiers !== null && tokenAmounts.length > 0,
-      ],
-      ['to Solana with data', ({ destNetworkInfo, data }) => isSolana(destNetworkInfo) && data !== '0x'],
-      ['from Solana', ({ sourceNetworkInfo }) => isSolana(sourceNetworkInfo)],
-    ];
-    for (const [what, isWanted] of kinds) {
+    const hasToken = ({ tokenAmounts }: Message) => tokenAmounts.length > 0;
+    const hasFailed = (message: Message, version: string) =>
+      message.status === 'FAILED' && message.version === version && hasToken(message);
+    const kinds: Readonly<Record<string, (message: Message) => boolean>> = {
+      'that failed at its receiver': ({ status, data }) => status === 'FAILED' && data !== '0x',
+      'of 1.5 that failed with a token': (message) => hasFailed(message, '1.5.0'),
+      'of 1.6 that failed with a token': (message) => hasFailed(message, '1.6.0'),
+      'of 2.0 with a token and verifiers': (message) =>
+        message.version === '2.0.0' && message.verifiers !== null && hasToken(message),
+      'to Solana with data': ({ destNetworkInfo, data }) => isSolana(destNetworkInfo) && data !== '0x',
+      'from Solana': ({ sourceNetworkInfo }) => isSolana(sourceNetworkInfo),
+    };
+    for (const [what, isWanted] of Object.entries(kinds)) {
       const message = oneOf(what, isWanted);
       const { page } = await browser.open(server, `/message/${message.messageId}`);
       await page.getByRole('heading', { name: 'Fees' }).waitFor();
@@ -138,7 +112,7 @@ describe.skipIf(!hasChromium)('an address on a page of the demo', () => {
     const dead: string[] = [];
     for (const link of links) {
       const query = link.slice(2).split(' ')[0] ?? '';
-      if ((await searched(`limit=1&${query}`)).length === 0) dead.push(link);
+      if ((await searched(server, `limit=1&${query}`)).length === 0) dead.push(link);
     }
     // Accounts that only execute, and tokens on this end that no message transfers, are said to be just that.
     for (const link of dead) {

@@ -1,7 +1,7 @@
 // @module-tag slow: a browser for one walk; test/api/server/base-path.test.ts is the quick pass
 /** The explorer below a path: a walk through it asks for nothing outside, and nothing fails. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type RunningServer, startServer } from '../api/running-server.ts';
+import { describe, expect, test } from 'vitest';
+import { serverForAll } from '../api/running-server.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
 import { eventually, hasChromium, rowsOf, useBrowser } from './chromium.ts';
 import { recentMessage } from './recent-messages.ts';
@@ -9,13 +9,9 @@ import { recentMessage } from './recent-messages.ts';
 describe.skipIf(!hasChromium)('below /lanescan', () => {
   const browser = useBrowser();
   const message = makeMessage({ number: 1, status: 'FAILED' });
-  let server: RunningServer;
-  beforeAll(async () => {
-    server = await startServer([message, makeMessage({ number: 2, status: 'SUCCESS' })], {
-      basePath: '/lanescan',
-    });
+  const server = serverForAll([message, makeMessage({ number: 2, status: 'SUCCESS' })], {
+    basePath: '/lanescan',
   });
-  afterAll(() => server.close());
 
   test('one can search, open a message, reload it, go to the lanes and to the documentation', async () => {
     // The browser is watched: a request outside this URL, or one that fails, fails the test.

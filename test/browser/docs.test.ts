@@ -1,21 +1,20 @@
 // @module-tag slow: a browser for one page; test/api/documentation/documentation.test.ts is the quick pass
 /** /docs in a browser: its forms send requests and show the answers, under its strict policy. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type RunningServer, startServer } from '../api/running-server.ts';
+import { describe, expect, test } from 'vitest';
+import { serverForAll } from '../api/running-server.ts';
 import { makeMessage } from '../fixtures.ts';
 import { eventually, hasChromium, overhang, seriousProblems, useBrowser } from './chromium.ts';
 
 describe.skipIf(!hasChromium)('/docs', () => {
   const browser = useBrowser();
   const message = makeMessage({ number: 1, status: 'FAILED' });
-  let server: RunningServer;
-  beforeAll(async () => {
-    server = await startServer([message, makeMessage({ number: 2, status: 'SUCCESS' })]);
-  });
-  afterAll(() => server.close());
+  const server = serverForAll([message, makeMessage({ number: 2, status: 'SUCCESS' })]);
 
-  test('a form sends the fields that were filled in, and shows the answer as text', async () => {
+  test('a form sends the fields that were filled in, and shows the answer as text; the examples are for this server', async () => {
     const { page } = await browser.open(server, '/docs');
+    const commands = await page.locator('pre.command').allInnerTexts();
+    expect(commands.length).toBeGreaterThan(3);
+    for (const command of commands) expect(command).toContain(`curl '${server.url}/v2/`);
     const form = page.locator('form[data-path="/v2/messages"]');
     await form.getByLabel('status', { exact: true }).fill('FAILED');
     await form.getByLabel('limit', { exact: true }).fill('1');
@@ -30,14 +29,7 @@ describe.skipIf(!hasChromium)('/docs', () => {
     await eventually(() => one.locator('output').innerText()).toContain('"status": "FAILED"');
   });
 
-  test('the examples are for this server', async () => {
-    const { page } = await browser.open(server, '/docs');
-    const commands = await page.locator('pre.command').allInnerTexts();
-    expect(commands.length).toBeGreaterThan(3);
-    for (const command of commands) expect(command).toContain(`curl '${server.url}/v2/`);
-  });
-
-  test('a refusal is shown with its reason', async () => {
+  test('a rejected request is shown with its reason', async () => {
     const { page, forgive } = await browser.open(server, '/docs');
     forgive(/status of 400/);
     const form = page.locator('form[data-path="/v2/messages"]');

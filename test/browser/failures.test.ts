@@ -1,9 +1,9 @@
 // @module-tag slow: a browser; search.test.ts is the quick pass
 /** Why messages failed, in the explorer: beside the rows that need action, by reason, and on the page of a lane. */
 import { encodeErrorResult, parseAbi } from 'viem';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
-import { type RunningServer, startServer } from '../api/running-server.ts';
+import { serverForAll } from '../api/running-server.ts';
 import { fuji, makeExecuted, makeExecutionDetails, makeMessage, makeSent, sepolia } from '../fixtures.ts';
 import { eventually, hasChromium, rowsOf, useBrowser } from './chromium.ts';
 
@@ -35,10 +35,9 @@ const returnData = [
 
 describe.skipIf(!hasChromium)('messages that failed', () => {
   const browser = useBrowser();
-  let server: RunningServer;
+  const server = serverForAll([], { failureReportMaxAgeMs: 0 });
   let failed: readonly Message[];
   beforeAll(async () => {
-    server = await startServer([], { failureReportMaxAgeMs: 0 });
     const now = Date.now();
     failed = returnData.map((_, index) =>
       makeMessage({ number: index + 1, sendTimestamp: new Date(now - index - 1).toISOString() }),
@@ -54,7 +53,6 @@ describe.skipIf(!hasChromium)('messages that failed', () => {
     const delivered = makeMessage({ number: 9, sendTimestamp: new Date(now).toISOString() });
     await server.store.apply([makeSent(delivered), makeExecuted(delivered, true, 6000)]);
   }, 180_000);
-  afterAll(() => server?.close());
 
   test('show their reasons beside the rows that need action, and nowhere else', async () => {
     const { page } = await browser.open(server, '/');

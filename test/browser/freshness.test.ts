@@ -11,7 +11,6 @@ import { deliveredMessages, recentMessage } from './recent-messages.ts';
 // Longer than any wait in it, however busy the machine is.
 vi.setConfig({ testTimeout: 300_000 });
 
-const PATIENCE_MS = 60_000;
 const onItsWay = recentMessage(1, 3, { status: 'SENT' });
 const arrived = recentMessage(2, 5, { status: 'SUCCESS' });
 const elsewhere = recentMessage(3, 6, {
@@ -55,7 +54,7 @@ describe.skipIf(!hasChromium)('what is known of freshness', () => {
   test('imported records are called that, with their age, and nothing alarms', async () => {
     const server = await startServerForTest(messages);
     const { page } = await browser.open(server);
-    await page.getByText(/^Imported (now|\d+ s ago)$/).waitFor({ timeout: PATIENCE_MS });
+    await page.getByText(/^Imported (now|\d+ s ago)$/).waitFor();
     expect(await page.locator('.outage').count()).toBe(0);
     expect(await page.getByText('Live', { exact: true }).count()).toBe(0);
   });
@@ -64,11 +63,11 @@ describe.skipIf(!hasChromium)('what is known of freshness', () => {
     const server = await startServerForTest(messages);
     await indexing(server, sepolia, fuji);
     const { page } = await browser.open(server);
-    await page.getByText('Live', { exact: true }).waitFor({ timeout: PATIENCE_MS });
+    await page.getByText('Live', { exact: true }).waitFor();
     expect(await page.locator('.outage').count()).toBe(0);
 
     await dead(server, 19, sepolia, fuji);
-    await page.getByText('Not live: indexing stopped').waitFor({ timeout: PATIENCE_MS });
+    await page.getByText('Not live: indexing stopped').waitFor();
     expect(await page.locator('.outage p').innerText()).toBe(
       'Indexing stopped 19 minutes ago. New messages and status changes are missing.',
     );
@@ -78,7 +77,7 @@ describe.skipIf(!hasChromium)('what is known of freshness', () => {
     await page.setViewportSize({ width: 360, height: 740 });
     expect(await overhang(page)).toBe(0);
     await page.locator('.outage').getByRole('link', { name: 'Networks' }).click();
-    await page.getByText('Stopped: no indexer is alive').first().waitFor({ timeout: PATIENCE_MS });
+    await page.getByText('Stopped: no indexer is alive').first().waitFor();
   });
 
   test('a message says it where its own networks are concerned, while it is on its way', async () => {
@@ -86,14 +85,14 @@ describe.skipIf(!hasChromium)('what is known of freshness', () => {
     await indexing(server, sepolia, fuji, solanaDevnet);
     await dead(server, 125, fuji);
     const { page } = await browser.open(server, `/message/${onItsWay.messageId}`);
-    await page.getByText('Indexing of Avalanche Fuji stopped 2 hours ago.').waitFor({ timeout: PATIENCE_MS });
+    await page.getByText('Indexing of Avalanche Fuji stopped 2 hours ago.').waitFor();
     // It may have arrived since: it is not known to be late.
-    await page.locator('.timeline').waitFor({ timeout: PATIENCE_MS });
+    await page.locator('.timeline').waitFor();
     expect(await page.getByText(/overdue|longer than it should/i).count()).toBe(0);
     for (const { messageId } of [arrived, elsewhere]) {
-      const answered = page.waitForResponse(/indexed=true/, { timeout: PATIENCE_MS });
+      const answered = page.waitForResponse(/indexed=true/);
       await page.goto(`${server.url}/message/${messageId}`);
-      await page.locator('.message-head').getByText(messageId).waitFor({ timeout: PATIENCE_MS });
+      await page.locator('.message-head').getByText(messageId).waitFor();
       await answered;
       expect(await page.locator('.outage').count(), messageId).toBe(0);
     }

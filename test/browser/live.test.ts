@@ -2,9 +2,9 @@
 /** What happens while somebody looks: new messages, and a server that goes away and comes back. */
 
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createServer } from '../../src/api/server/server.ts';
-import { type RunningServer, serveStore, startServer, TEST_VERSION } from '../api/running-server.ts';
+import { serverForAll, serveStore, TEST_VERSION } from '../api/running-server.ts';
 import { openTestStore } from '../database.ts';
 import { makeSnapshot } from '../fixtures.ts';
 import { eventually, hasChromium, rowsOf, useBrowser } from './chromium.ts';
@@ -12,11 +12,7 @@ import { deliveredMessages, recentMessage } from './recent-messages.ts';
 
 describe.skipIf(!hasChromium)('while somebody looks', () => {
   const browser = useBrowser();
-  let server: RunningServer;
-  beforeAll(async () => {
-    server = await startServer(deliveredMessages(40));
-  });
-  afterAll(() => server.close());
+  const server = serverForAll(deliveredMessages(40));
 
   test('new messages wait in a pill and move no row; rows that are shown change where they stand', async () => {
     const moving = recentMessage(1, 1, { status: 'SENT' });

@@ -1,9 +1,9 @@
 // @module-tag slow: a browser; search.test.ts is the quick pass
 /** One message: its way, its outlook, what to do, and everything in it, whatever others have put there. */
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
-import { type RunningServer, startServer } from '../api/running-server.ts';
+import { serverForAll } from '../api/running-server.ts';
 import { evmAddress, fuji, hashOf, makeSnapshot, makeToken, makeVerifier, sepolia } from '../fixtures.ts';
 import { copied, eventually, hasChromium, overhang, rowsOf, useBrowser } from './chromium.ts';
 import { deliveredMessages, recentMessage } from './recent-messages.ts';
@@ -65,20 +65,16 @@ const huge = recentMessage(8, 3, { status: 'SUCCESS', data: `0x${'ab'.repeat(100
 
 describe.skipIf(!hasChromium)('the page of a message', () => {
   const browser = useBrowser();
-  let server: RunningServer;
-  beforeAll(async () => {
-    server = await startServer([
-      failed,
-      verified,
-      late,
-      shared,
-      sharing,
-      hostile,
-      huge,
-      ...deliveredMessages(20),
-    ]);
-  });
-  afterAll(() => server.close());
+  const server = serverForAll([
+    failed,
+    verified,
+    late,
+    shared,
+    sharing,
+    hostile,
+    huge,
+    ...deliveredMessages(20),
+  ]);
 
   const openMessage = async ({ messageId }: Pick<Message, 'messageId'>, options = {}) => {
     const opened = await browser.open(server, `/message/${messageId}`, options);

@@ -3,12 +3,10 @@
 import pg from 'pg';
 import type { Page, Request } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createSimulation } from '../../src/ingest/demo/simulation.ts';
-import { openStore } from '../../src/store/store.ts';
-import { type RunningServer, serveStore, startServerForTest } from '../api/running-server.ts';
-import { createTestDatabase } from '../database.ts';
+import { type RunningServer, startServerForTest } from '../api/running-server.ts';
 import { fuji, sepolia, solanaDevnet } from '../fixtures.ts';
 import { eventually, hasChromium, overhang, rowsOf, seriousProblems, useBrowser } from './chromium.ts';
+import { searched, startDemo } from './demo-server.ts';
 import { deliveredMessages, recentMessage } from './recent-messages.ts';
 
 const lane = `/lane/${sepolia.name}/${fuji.name}`;
@@ -21,25 +19,9 @@ describe.skipIf(!hasChromium)('on the demo’s network', () => {
   let verifiedMessage: string;
   let solanaMessage: string;
   beforeAll(async () => {
-    const database = await createTestDatabase({ empty: true });
-    const store = await openStore({ place: { url: database.url }, content: 'simulated' });
-    const startsAt = new Date();
-    const simulation = createSimulation({ seed: 'lanescan', startsAt, historyMessages: 2_500 });
-    for (const facts of simulation.factsUntil(startsAt, 5_000)) await store.apply(facts);
-    const close = async () => {
-      await store.close();
-      await database.drop();
-    };
-    server = await serveStore({ ...store, url: database.url, close });
-    const idOf = async (query: string) =>
-      (await server.ask(`/v2/messages?limit=1&view=summary&${query}`)).json<{
-        data: { messageId: string }[];
-      }>().data[0]?.messageId ?? '';
-    const failed = (
-      await server.ask('/v2/messages?limit=100&status=FAILED&readyForManualExecOnly=true')
-    ).json<{
-      data: { messageId: string; version: string }[];
-    }>().data;
+    server = await startDemo();
+    const idOf = async (query: string) => (await searched(server, `limit=1&${query}`))[0]?.messageId ?? '';
+    const failed = await searched(server, 'limit=100&status=FAILED&readyForManualExecOnly=true');
     failedMessages = ['1.5.0', '1.6.0', '2.0.0'].map(
       (version) => failed.find((message) => message.version === version)?.messageId ?? '',
     );
@@ -84,45 +66,30 @@ describe.skipIf(!hasChromium)('on the demo’s network', () => {
     }
   });
 
-  test('every page says that the data is simulated, in words and in its title', async () => {
+  test('every page says that the data is simulated, has no serious problem for axe, and fits windows from 320 to 1920 px', {
+    timeout: 900_000,
+  }, async () => {
     const { page } = await browser.open(server);
     for (const [path, sign] of pages()) {
+      await page.emulateMedia({ colorScheme: 'light' });
+      await page.setViewportSize({ width: 1280, height: 800 });
       await visit(page, [path, sign]);
       await page.getByText('Simulated data.').waitFor();
       await eventually(() => page.title()).toMatch(/^\S.* · Lanescan \(simulated data\)$/);
-    }
-  });
-
-  test('from 320 to 1920 px no page is wider than its window', async () => {
-    const { page } = await browser.open(server);
-    for (const [path, sign] of pages()) {
-      await visit(page, [path, sign]);
+      expect([path, await seriousProblems(page)]).toEqual([path, []]);
+      // Only colours differ.
+      await page.emulateMedia({ colorScheme: 'dark' });
+      expect([path, await seriousProblems(page, ['color-contrast'])]).toEqual([path, []]);
       for (const width of [320, 375, 768, 1280, 1920]) {
         await page.setViewportSize({ width, height: 900 });
         expect({ path, width, overhang: await overhang(page) }).toEqual({ path, width, overhang: 0 });
       }
     }
-  });
-
-  test('axe finds no serious problem, in light, dark and narrow', { timeout: 600_000 }, async () => {
-    const { page } = await browser.open(server);
-    const problems: string[] = [];
-    for (const [path, sign] of pages()) {
-      await page.emulateMedia({ colorScheme: 'light' });
-      await visit(page, [path, sign]);
-      problems.push(...(await seriousProblems(page)).map((problem) => `${path} ${problem}`));
-      // Only colours differ.
-      await page.emulateMedia({ colorScheme: 'dark' });
-      problems.push(
-        ...(await seriousProblems(page, ['color-contrast'])).map((problem) => `${path} dark ${problem}`),
-      );
-    }
     await page.setViewportSize({ width: 375, height: 800 });
     await visit(page, ['/', '.rows .row-link']);
     await page.getByRole('button', { name: 'Source' }).click();
     await page.getByRole('option').first().waitFor();
-    problems.push(...(await seriousProblems(page)));
-    expect(problems).toEqual([]);
+    expect(await seriousProblems(page)).toEqual([]);
   });
 
   test('the theme follows the system until somebody chooses, and remembers', async () => {

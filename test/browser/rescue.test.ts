@@ -1,5 +1,5 @@
 // @module-tag slow: a browser and two chain nodes at once
-/** A visitor rescues messages in the browser, with a wallet that signs on the lab's nodes. */
+/** The explorer over real chains in the lab: visitors watch messages, and rescue them with a wallet that signs on its nodes. */
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createDestinations } from '../../src/cli/config/destinations.ts';
@@ -7,7 +7,15 @@ import { type RunningServer, serveStore } from '../api/running-server.ts';
 import { type FollowingIndexer, follow, labSource } from '../chain/indexing.ts';
 import { openTestStore } from '../database.ts';
 import { type Lab, type Lane, type SentMessage, startLab } from '../lab/lab.ts';
-import { eventually, hasChromium, overhang, seriousProblems, takePictures, useBrowser } from './chromium.ts';
+import {
+  eventually,
+  hasChromium,
+  overhang,
+  rowsOf,
+  seriousProblems,
+  takePictures,
+  useBrowser,
+} from './chromium.ts';
 
 /** What the wallet's owner does, and what the wallet was asked. */
 interface TestWallet {
@@ -18,7 +26,7 @@ interface TestWallet {
   readonly asked: { readonly method: string; readonly params: readonly unknown[] }[];
 }
 
-describe.skipIf(!hasChromium)('with a wallet', () => {
+describe.skipIf(!hasChromium)('over real chains', () => {
   const browser = useBrowser();
   const stopping = new AbortController();
   let lab: Lab;
@@ -34,6 +42,7 @@ describe.skipIf(!hasChromium)('with a wallet', () => {
     });
     server = await serveStore(store, { destinations });
     indexer = follow(store, lab);
+    await lab.lane('1.6', 'b').sendOne();
   }, 300_000);
   afterAll(async () => {
     stopping.abort();
@@ -95,10 +104,10 @@ describe.skipIf(!hasChromium)('with a wallet', () => {
     return wallet;
   }
 
-  async function failedMessage(lane: Lane, gasLimit = 200_000n): Promise<SentMessage> {
+  const failedMessage = async (lane: Lane, gasLimit?: bigint) => {
     await lane.replaceRamps();
     return failAnother(lane, gasLimit);
-  }
+  };
 
   async function failAnother(lane: Lane, gasLimit = 200_000n): Promise<SentMessage> {
     const message = await lane.sendOne({ data: '0x48656c6c6f', gasLimit, tokens: [{ amount: 5n }] });
@@ -307,5 +316,41 @@ describe.skipIf(!hasChromium)('with a wallet', () => {
     } finally {
       await unable.close();
     }
+  });
+
+  test.each(['1.6', '2.0'] as const)(
+    'a message of %s is watched from its sending to its failure and its rescue',
+    async (version) => {
+      const lane = lab.lane(version, 'a');
+      const { page } = await browser.open(server);
+      await rowsOf(page).first().waitFor();
+      await page.getByText('Live', { exact: true }).waitFor();
+      const message = await lane.sendOne({ data: '0x48656c6c6f', tokens: [{ amount: 5n }] });
+      await page.getByRole('button', { name: '1 new' }).click();
+      // Not always the first row: another message may have been sent in the same second.
+      const row = rowsOf(page).filter({ has: page.locator(`.row-link[href*="${message.messageId}"]`) });
+      await eventually(() => row.innerText()).toMatch(/^Sent/);
+      await row.click({ position: { x: 60, y: 20 } });
+      await eventually(() => page.url()).toContain(message.messageId);
+      if (version === '1.6') await lane.commit([message]);
+      await lane.execute(message, { fail: true });
+      await page.getByRole('heading', { name: 'The execution failed' }).waitFor();
+
+      // The proof that this server has is the one that the page offers.
+      await page.getByRole('radio', { name: 'Proof from this server' }).check();
+      await eventually(() => page.locator('pre').first().innerText()).toContain(server.url);
+      await lane.executeByHand(message);
+      await page.getByRole('heading', { name: 'The execution failed' }).waitFor({ state: 'detached' });
+      await eventually(() => page.title()).toMatch(/^Success/);
+    },
+  );
+
+  test('networks tell how far they have been read', async () => {
+    const { page } = await browser.open(server, '/network');
+    const heads = await Promise.all(lab.networks.map((network) => network.blockNumber()));
+    for (const head of heads) {
+      await eventually(() => page.locator('main').innerText()).toContain(head.toLocaleString('en'));
+    }
+    expect(await page.locator('main').innerText()).not.toMatch(/NaN|undefined|null/);
   });
 });

@@ -1,7 +1,7 @@
 /** Finding messages: the box, the filters, the pages, all in the URL. */
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type RunningServer, startServer, startServerForTest } from '../api/running-server.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { serverForAll, startServerForTest } from '../api/running-server.ts';
 import { evmAddress, fuji, hashOf, makeSnapshot, makeToken, sepolia, solanaDevnet } from '../fixtures.ts';
 import { copied, eventually, hasChromium, rowsOf, useBrowser } from './chromium.ts';
 import { deliveredMessages, recentMessage } from './recent-messages.ts';
@@ -19,14 +19,12 @@ const messages = [failed, carrier, toSolana, ...ofWallet, ...deliveredMessages(6
 
 describe.skipIf(!hasChromium)('the search', () => {
   const browser = useBrowser();
-  let server: RunningServer;
+  const server = serverForAll(messages);
   beforeAll(async () => {
-    server = await startServer(messages);
     const bytes = token.sourceTokenAddress.slice(2).toLowerCase();
     const claims = { symbol: 'LINK', name: null, decimals: 18 };
     await server.store.index.tokens.write(sepolia.chainSelector, [{ bytes, claims, dueInMs: 1e9 }]);
   });
-  afterAll(() => server.close());
 
   const box = (page: Page) => page.getByRole('combobox', { name: /^Search/ });
   const type = async (page: Page, text: string) => {

@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { expectError, type RunningServer, startServer, startServerForTest } from '../api/running-server.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { expectError, serverForAll, startServerForTest } from '../api/running-server.ts';
 import { makeMessage, networkInfo } from '../fixtures.ts';
 import { buildExplorer } from './chromium.ts';
 
@@ -16,12 +16,8 @@ const hostile = makeMessage({
   },
 });
 
-let server: RunningServer;
-beforeAll(async () => {
-  buildExplorer();
-  server = await startServer([hostile]);
-});
-afterAll(() => server.close());
+beforeAll(buildExplorer);
+const server = serverForAll([hostile]);
 
 const assetsIn = (text: string) => [...text.matchAll(/\/assets\/[\w.-]+/g)].map(([asset]) => asset);
 
@@ -51,7 +47,7 @@ describe('the page', () => {
   });
 
   test('is nowhere else: what the API does not have stays an error in JSON', async () => {
-    for (const at of [
+    const nowhere = [
       '/nothing',
       '/message',
       '/lane/a',
@@ -59,15 +55,11 @@ describe('the page', () => {
       '/v2/nothing',
       '/assets',
       '/index.html',
-    ]) {
-      expectError(await server.ask(at), 404, 'NOT_FOUND');
-    }
+    ];
+    for (const at of nowhere) expectError(await server.ask(at), 404, 'NOT_FOUND');
     expectError(await server.ask('/overview', { method: 'POST' }), 405, 'METHOD_NOT_ALLOWED');
-    expectError(
-      await server.ask('/overview', { headers: { accept: 'application/json' } }),
-      406,
-      'NOT_ACCEPTABLE',
-    );
+    const asJson = { headers: { accept: 'application/json' } };
+    expectError(await server.ask('/overview', asJson), 406, 'NOT_ACCEPTABLE');
     expect((await server.ask('/lanes')).headers['content-type']).toMatch(/json/);
   });
 

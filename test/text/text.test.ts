@@ -1,7 +1,7 @@
 /** Words for terminal and browser: durations, untrusted text, data, and what is wrong with a message. */
 import { describe, expect, test } from 'vitest';
 import { age, counted, duration, printable } from '../../src/text/format.ts';
-import { problemOf } from '../../src/text/message-words.ts';
+import { problemOf } from '../../src/text/message-problem.ts';
 import { abiValues, textOf } from '../../src/text/payload.ts';
 import { evmAddress, hashOf, makeMessage } from '../fixtures.ts';
 

@@ -3,21 +3,36 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import type { Failures } from '../../../src/client/api-types.ts';
 import { grouped, percent } from '../../../src/text/format.ts';
-import { FailureReasons, FailureShareChart } from '../parts/failure-reasons.tsx';
-import { Figure, Figures, FiguresSkeleton, NeedActionFigure } from '../parts/figures.tsx';
+import { Segments } from '../parts/controls.tsx';
 import { Icon } from '../parts/icons.tsx';
-import { FailureNotice } from '../parts/notices.tsx';
-import { useTitle } from '../parts/page-title.ts';
-import { Segments } from '../parts/segments.tsx';
+import { Loaded, useTitle } from '../parts/page.tsx';
+import {
+  FailureReasons,
+  FailureShareChart,
+  Figures,
+  FiguresSkeleton,
+  needActionFigure,
+  Panel,
+} from '../parts/statistics.tsx';
 import { failuresQuery } from '../server/api-client.ts';
 import { basePath } from '../server/base-path.ts';
-import { type FailureWindow, failureWindows } from './failure-window.ts';
+import { dayWindows } from '../server/search-view.ts';
 
 export function FailuresPage() {
   useTitle('Failed messages');
   const { days = '30' } = useSearch({ from: '/failure' });
   const navigate = useNavigate();
-  const { data, error, refetch, isPlaceholderData } = useQuery(failuresQuery(Number(days)));
+  const query = useQuery(failuresQuery(Number(days)));
+  const links = (
+    <p className="flow">
+      <Link to="/" search={{ status: 'FAILED' }}>
+        Show the messages
+      </Link>
+      <a href={`${basePath}/v2/messages/export?format=csv&status=FAILED&attempts=true`} download>
+        Export with reasons
+      </a>
+    </p>
+  );
   return (
     <div className="page">
       <p className="back">
@@ -29,45 +44,36 @@ export function FailuresPage() {
         <h1>Failed messages</h1>
         <Segments
           legend="How many days"
-          options={failureWindows}
+          options={dayWindows}
           chosen={days}
-          onChoose={(chosen: FailureWindow) =>
+          onChoose={(chosen) =>
             void navigate({ to: '/failure', search: chosen === '30' ? {} : { days: chosen }, replace: true })
           }
         />
       </header>
-      {error && !data && <FailureNotice error={error} onRetry={() => void refetch()} />}
-      {!error && !data && <FiguresSkeleton names={['Failed', 'Share', 'Need action', 'Reasons']} />}
-      {data && (
-        <div data-stale={isPlaceholderData} className="fades">
-          <Totals failures={data} />
-          <section className="panel">
-            <header className="panel-head">
-              <h2>Share of failures by day</h2>
-              <p className="muted">by the day a message was sent; one that was rescued no longer counts</p>
-            </header>
-            <FailureShareChart days={data.days} />
-          </section>
-          <section className="panel">
-            <header className="panel-head">
-              <h2>Why they failed</h2>
-              <p className="panel-links">
-                <Link to="/" search={{ status: 'FAILED' }}>
-                  Show the messages
-                </Link>
-                <a href={`${basePath}/v2/messages/export?format=csv&status=FAILED&attempts=true`} download>
-                  Export with reasons
-                </a>
-              </p>
-            </header>
-            {data.failed === 0 ? (
-              <p className="muted">No message of these {days} days has failed.</p>
-            ) : (
-              <FailureReasons failures={data} withMessages />
-            )}
-          </section>
-        </div>
-      )}
+      <Loaded
+        query={query}
+        skeleton={<FiguresSkeleton names={['Failed', 'Share', 'Need action', 'Reasons']} />}
+      >
+        {(failures) => (
+          <div data-stale={query.isPlaceholderData} className="fades">
+            <Totals failures={failures} />
+            <Panel
+              title="Share of failures by day"
+              about="by the day a message was sent; one that was rescued no longer counts"
+            >
+              <FailureShareChart days={failures.days} />
+            </Panel>
+            <Panel title="Why they failed" about={links}>
+              <FailureReasons
+                failures={failures}
+                none={`No message of these ${days} days has failed.`}
+                withMessages
+              />
+            </Panel>
+          </div>
+        )}
+      </Loaded>
     </div>
   );
 }
@@ -79,15 +85,17 @@ function Totals({ failures: { failed, days, reasons, otherReasons } }: { readonl
     .filter(({ fixableBy }) => fixableBy === 'anyone')
     .reduce((sum, group) => sum + group.messages, 0);
   return (
-    <Figures>
-      <Figure name="Failed" value={grouped(failed)} about={`of ${grouped(messages)} messages`} />
-      <Figure name="Share" value={percent(failed, messages)} about="of the messages of this time" />
-      <NeedActionFigure count={ready} within={{ status: 'FAILED' }} />
-      <Figure
-        name="Reasons"
-        value={grouped(reasons.length + (otherReasons?.reasons ?? 0))}
-        about={`${grouped(canFix)} messages that anyone can fix`}
-      />
-    </Figures>
+    <Figures
+      figures={[
+        { name: 'Failed', value: grouped(failed), about: `of ${grouped(messages)} messages` },
+        { name: 'Share', value: percent(failed, messages), about: 'of the messages of this time' },
+        needActionFigure(ready, { status: 'FAILED' }),
+        {
+          name: 'Reasons',
+          value: grouped(reasons.length + (otherReasons?.reasons ?? 0)),
+          about: `${grouped(canFix)} messages that anyone can fix`,
+        },
+      ]}
+    />
   );
 }

@@ -3,19 +3,17 @@ import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { Completeness, Lane } from '../../../src/client/api-types.ts';
+import { statuses } from '../../../src/domain/lifecycle.ts';
 import { findNetwork } from '../../../src/domain/networks/networks.ts';
 import { counted, dayName, duration, exactTime, grouped, percent } from '../../../src/text/format.ts';
-import { laneWords } from '../../../src/text/message-words.ts';
+import { isInFlight, laneWords } from '../../../src/text/message-words.ts';
 import { BarChart } from '../parts/charts.tsx';
-import { FailureReasons, FailureShareChart } from '../parts/failure-reasons.tsx';
-import { Figure, Figures, NeedActionFigure } from '../parts/figures.tsx';
 import { laneMessages, SearchableHash, sentMessages } from '../parts/hash.tsx';
-import { Icon } from '../parts/icons.tsx';
+import { Icon, LaneLabel } from '../parts/icons.tsx';
 import { MessageRow } from '../parts/message-row.tsx';
-import { LaneLabel } from '../parts/network.tsx';
-import { FailureNotice, Notice, Skeleton } from '../parts/notices.tsx';
-import { useTitle } from '../parts/page-title.ts';
-import { Ago } from '../parts/time.tsx';
+import { Loaded, Notice, Skeleton, useTitle } from '../parts/page.tsx';
+import { FailureReasons, FailureShareChart, Figures, needActionFigure, Panel } from '../parts/statistics.tsx';
+import { Ago } from '../parts/text.tsx';
 import {
   failuresQuery,
   type LaneSelectors,
@@ -24,14 +22,13 @@ import {
   searchQuery,
 } from '../server/api-client.ts';
 import { serverNow } from '../server/clock.ts';
-import type { Filters } from '../server/search-view.ts';
 import { deliveryBars, timeBars } from './lane-charts.ts';
 
 /** The charts are made from this many messages: the API has counts per lane, not per lane and day. */
 const SAMPLE = 1_000;
 const SHOWN_MESSAGES = 8;
 
-const sampleQuery = (ends: Filters) => searchQuery({ ...ends, limit: String(SAMPLE) });
+const sampleQuery = (ends: LaneSelectors) => searchQuery({ ...ends, limit: String(SAMPLE) });
 
 export function LanePage() {
   const { source, dest } = useParams({ from: '/lane/$source/$dest' });
@@ -43,8 +40,8 @@ export function LanePage() {
     defined.data?.data.find(({ name }) => name === text.toLowerCase())?.chainSelector ??
     text;
   const ends = { sourceChainSelector: selectorOf(source), destChainSelector: selectorOf(dest) };
-  const { data, error, refetch } = useQuery({ ...lanesQuery(ends), enabled: !defined.isLoading });
-  const lane = data?.data[0];
+  const query = useQuery({ ...lanesQuery(ends), enabled: !defined.isLoading });
+  const lane = query.data?.data[0];
   useTitle(lane ? laneWords(lane) : 'Lane');
   return (
     <div className="page">
@@ -53,80 +50,79 @@ export function LanePage() {
           <Icon name="left" /> Lanes
         </Link>
       </p>
-      {error && !data && <FailureNotice error={error} onRetry={() => void refetch()} />}
-      {!error && !data && <Skeleton width="320px" />}
-      {data && !lane && (
-        <Notice title="No message goes this way">
-          <p>
-            Nothing from <bdi>{source}</bdi> to <bdi>{dest}</bdi> is known here.
-          </p>
-          <p>
-            <Link to="/lane" className="button">
-              Show the lanes that have messages
-            </Link>
-          </p>
-        </Notice>
-      )}
-      {lane && <LaneView lane={lane} ends={ends} />}
+      <Loaded query={query} skeleton={<Skeleton width="320px" />}>
+        {({ data: [found] }) =>
+          found ? (
+            <LaneView lane={found} ends={ends} />
+          ) : (
+            <Notice title="No message goes this way">
+              <p>
+                Nothing from <bdi>{source}</bdi> to <bdi>{dest}</bdi> is known here.
+              </p>
+              <p>
+                <Link to="/lane" className="button">
+                  Show the lanes that have messages
+                </Link>
+              </p>
+            </Notice>
+          )
+        }
+      </Loaded>
     </div>
   );
 }
 
-function LaneView({ lane, ends }: { readonly lane: Lane; readonly ends: LaneSelectors }) {
-  const { delivery, messages, byStatus, inFlight, overdue, readyForManualExecution } = lane;
+interface LaneProps {
+  readonly lane: Lane;
+  readonly ends: LaneSelectors;
+}
+
+function LaneView({ lane, ends }: LaneProps) {
+  const { delivery, messages, sourceNetworkInfo: source, destNetworkInfo: dest } = lane;
+  const { p50Ms, p90Ms, p99Ms } = delivery;
   return (
     <>
       <header className="page-head">
         <h1 className="message-lane">
-          <LaneLabel source={lane.sourceNetworkInfo} dest={lane.destNetworkInfo} />
+          <LaneLabel source={source} dest={dest} />
         </h1>
         <p className="muted">
           {lane.version !== null && `CCIP ${lane.version}, `}last message{' '}
           <Ago at={lane.lastSentAt} suffix=" ago" />
         </p>
       </header>
-      <Figures>
-        <Figure
-          name="Messages"
-          value={grouped(messages)}
-          about={`${percent(byStatus.SUCCESS, messages)} delivered`}
-        />
-        <Figure
-          name="Half arrive within"
-          value={delivery.p50Ms === null ? '–' : duration(delivery.p50Ms)}
-          about={
-            delivery.p90Ms !== null &&
-            delivery.p99Ms !== null &&
-            `90 %: ${duration(delivery.p90Ms)} · 99 %: ${duration(delivery.p99Ms)}`
-          }
-        />
-        <Figure
-          name="In flight"
-          value={grouped(inFlight)}
-          about={overdueWords(lane, ends)}
-          tone={overdue ? 'action' : undefined}
-        />
-        <NeedActionFigure count={readyForManualExecution} within={ends} />
-      </Figures>
+      <Figures
+        figures={[
+          {
+            name: 'Messages',
+            value: grouped(messages),
+            about: `${percent(lane.byStatus.SUCCESS, messages)} delivered`,
+          },
+          {
+            name: 'Half arrive within',
+            value: p50Ms === null ? '–' : duration(p50Ms),
+            about: p90Ms !== null && p99Ms !== null && `90 %: ${duration(p90Ms)} · 99 %: ${duration(p99Ms)}`,
+          },
+          {
+            name: 'In flight',
+            value: grouped(lane.inFlight),
+            about: overdueWords({ lane, ends }),
+            isAction: Boolean(lane.overdue),
+          },
+          needActionFigure(lane.readyForManualExecution, ends),
+        ]}
+      />
       <LaneCharts ends={ends} lane={lane} />
       <LaneFailures ends={ends} />
-      <section className="panel">
-        <header className="panel-head">
-          <h2>Is anything missing?</h2>
-        </header>
-        <ul className="completeness">
+      <Panel title="Is anything missing?">
+        <ul className="stack gap-16">
           {lane.onramps.map(({ onramp, version, completeness }) => (
             <li key={onramp}>
               <CompletenessWords completeness={completeness} />
               <div className="completeness-ramp">
                 <span className="muted">on-ramp{version !== null && ` ${version}`}</span>
                 <span>
-                  <SearchableHash
-                    text={onramp}
-                    what="on-ramp"
-                    search={laneMessages(lane.sourceNetworkInfo, lane.destNetworkInfo)}
-                    at={{ network: lane.sourceNetworkInfo, page: 'address' }}
-                  />
+                  <SearchableHash text={onramp} what="on-ramp" search={laneMessages(lane)} network={source} />
                 </span>
               </div>
             </li>
@@ -138,32 +134,26 @@ function LaneView({ lane, ends }: { readonly lane: Lane; readonly ends: LaneSele
                 <SearchableHash
                   text={lane.routerAddress}
                   what="router"
-                  search={sentMessages(lane.sourceNetworkInfo)}
-                  at={{ network: lane.sourceNetworkInfo, page: 'address' }}
+                  search={sentMessages(source)}
+                  network={source}
                 />
               </span>
             </li>
           )}
         </ul>
-      </section>
+      </Panel>
       <NewestMessages ends={ends} />
     </>
   );
 }
 
-function overdueWords({ overdue, delivery }: Lane, ends: Filters): ReactNode {
+function overdueWords({ lane: { overdue, delivery }, ends }: LaneProps): ReactNode {
   if (overdue === null || delivery.p99Ms === null) return 'no delivery to compare with';
   if (overdue === 0) return 'none overdue';
   const since = new Date(serverNow() - delivery.p99Ms).toISOString();
+  const status = statuses.filter((one) => isInFlight({ status: one })).join(',');
   return (
-    <Link
-      to="/"
-      search={{
-        ...ends,
-        status: 'SENT,SOURCE_FINALIZED,COMMITTED,BLESSED,VERIFYING,VERIFIED',
-        sentBefore: `${since.slice(0, 19)}Z`,
-      }}
-    >
+    <Link to="/" search={{ ...ends, status, sentBefore: `${since.slice(0, 19)}Z` }}>
       {overdue} overdue
     </Link>
   );
@@ -198,103 +188,89 @@ function CompletenessWords({ completeness }: { readonly completeness: Completene
   );
 }
 
-function LaneCharts({ ends, lane }: { readonly ends: Filters; readonly lane: Lane }) {
-  const { data, error, refetch } = useQuery(sampleQuery(ends));
-  if (error && !data) return <FailureNotice error={error} onRetry={() => void refetch()} />;
-  if (!data) {
-    return (
-      <div className="panels" aria-busy="true">
-        <section className="panel chart-place" />
-        <section className="panel chart-place" />
-      </div>
-    );
-  }
-  const messages = data.data;
-  const oldest = messages.at(-1);
-  const isAll = !data.pagination.hasNextPage;
-  const sample = isAll ? 'all messages' : `the latest ${grouped(messages.length)} messages`;
-  const deliveries = deliveryBars(messages, lane.delivery);
-  return (
-    <div className="panels">
-      <section className="panel">
-        <header className="panel-head">
-          <h2>Messages over time</h2>
-          {oldest && (
-            <p className="muted" title={exactTime(oldest.sendTimestamp)}>
-              {sample}, since {dayName(oldest.sendTimestamp)}
-            </p>
-          )}
-        </header>
-        <BarChart label={`Messages sent over time: ${sample}`} bars={timeBars(messages, serverNow())} />
-      </section>
-      <section className="panel">
-        <header className="panel-head">
-          <h2>How long deliveries took</h2>
-          <p className="muted">of {sample}</p>
-        </header>
-        {deliveries ? (
-          <BarChart label={`Delivery times of ${sample}`} bars={deliveries.bars} marks={deliveries.marks} />
-        ) : (
-          <p className="muted">None of them was delivered yet.</p>
-        )}
-      </section>
+function LaneCharts({ ends, lane }: LaneProps) {
+  const skeleton = (
+    <div className="panels" aria-busy="true">
+      <section className="panel stack gap-16 chart-place" />
+      <section className="panel stack gap-16 chart-place" />
     </div>
+  );
+  return (
+    <Loaded query={useQuery(sampleQuery(ends))} skeleton={skeleton}>
+      {({ data: messages, pagination }) => {
+        const oldest = messages.at(-1)?.sendTimestamp;
+        const sample = pagination.hasNextPage
+          ? `the latest ${grouped(messages.length)} messages`
+          : 'all messages';
+        const deliveries = deliveryBars(messages, lane.delivery);
+        const since = oldest !== undefined && (
+          <p className="muted" title={exactTime(oldest)}>
+            {sample}, since {dayName(oldest)}
+          </p>
+        );
+        return (
+          <div className="panels">
+            <Panel title="Messages over time" about={since}>
+              <BarChart label={`Messages sent over time: ${sample}`} bars={timeBars(messages, serverNow())} />
+            </Panel>
+            <Panel title="How long deliveries took" about={`of ${sample}`}>
+              {deliveries ? (
+                <BarChart label={`Delivery times of ${sample}`} {...deliveries} />
+              ) : (
+                <p className="muted">None of them was delivered yet.</p>
+              )}
+            </Panel>
+          </div>
+        );
+      }}
+    </Loaded>
   );
 }
 
 const FAILURE_DAYS = 30;
 const SHOWN_REASONS = 4;
 
-function LaneFailures({ ends }: { readonly ends: LaneSelectors }) {
+function LaneFailures({ ends }: Pick<LaneProps, 'ends'>) {
   const { data } = useQuery(failuresQuery(FAILURE_DAYS, ends));
   if (!data) return null;
   const messages = data.days.reduce((sum, day) => sum + day.messages, 0);
+  const link = data.failed > 0 && (
+    <Link to="/" search={{ ...ends, status: 'FAILED' }}>
+      Failed messages
+    </Link>
+  );
   return (
     <div className="panels">
-      <section className="panel">
-        <header className="panel-head">
-          <h2>Share of failures</h2>
-          <p className="muted">
-            {percent(data.failed, messages)} in {FAILURE_DAYS} days
-          </p>
-        </header>
+      <Panel title="Share of failures" about={`${percent(data.failed, messages)} in ${FAILURE_DAYS} days`}>
         <FailureShareChart days={data.days} />
-      </section>
-      <section className="panel">
-        <header className="panel-head">
-          <h2>Why messages failed</h2>
-          {data.failed > 0 && (
-            <Link to="/" search={{ ...ends, status: 'FAILED' }}>
-              Failed messages
-            </Link>
-          )}
-        </header>
-        {data.failed === 0 ? (
-          <p className="muted">No message of the last {FAILURE_DAYS} days has failed.</p>
-        ) : (
-          <FailureReasons failures={data} shown={SHOWN_REASONS} withLanes={false} />
-        )}
-      </section>
+      </Panel>
+      <Panel title="Why messages failed" about={link}>
+        <FailureReasons
+          failures={data}
+          none={`No message of the last ${FAILURE_DAYS} days has failed.`}
+          shown={SHOWN_REASONS}
+          withLanes={false}
+        />
+      </Panel>
     </div>
   );
 }
 
-function NewestMessages({ ends }: { readonly ends: Filters }) {
+function NewestMessages({ ends }: Pick<LaneProps, 'ends'>) {
   const { data } = useQuery(sampleQuery(ends));
   if (!data) return null;
+  const link = (
+    <Link to="/" search={{ ...ends }}>
+      All of this lane
+    </Link>
+  );
   return (
-    <section className="panel">
-      <header className="panel-head">
-        <h2>Newest messages</h2>
-        <Link to="/" search={ends}>
-          All of this lane
-        </Link>
-      </header>
+    <Panel title="Newest messages" about={link}>
       <ol className="rows">
         {data.data.slice(0, SHOWN_MESSAGES).map((message) => (
           <MessageRow key={message.messageId} message={message} isFresh={false} />
         ))}
       </ol>
-    </section>
+    </Panel>
   );
 }

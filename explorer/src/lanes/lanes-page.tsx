@@ -6,43 +6,50 @@ import type { Lane } from '../../../src/client/api-types.ts';
 import type { NetworkInfo } from '../../../src/domain/message.ts';
 import { compact, counted, duration, grouped } from '../../../src/text/format.ts';
 import { laneWords, networkName } from '../../../src/text/message-words.ts';
-import { LaneLabel, NetworkMark } from '../parts/network.tsx';
-import { FailureNotice, Notice, Skeleton } from '../parts/notices.tsx';
-import { useTitle } from '../parts/page-title.ts';
-import { Ago } from '../parts/time.tsx';
+import { NetworkLabel, NetworkMark } from '../parts/icons.tsx';
+import { Loaded, Notice, RowsSkeleton, useTitle } from '../parts/page.tsx';
+import { LaneLink, Panel } from '../parts/statistics.tsx';
+import { type Column, Table } from '../parts/table.tsx';
+import { Ago } from '../parts/text.tsx';
 import { lanesQuery } from '../server/api-client.ts';
-import { type LaneOrder, laneOrders } from './lane-order.ts';
 
 export function LanesPage() {
   useTitle('Lanes');
-  const { sort = 'messages' } = useSearch({ from: '/lane' });
-  const { data, error, refetch } = useQuery(lanesQuery());
-  const lanes = data?.data ?? [];
+  const query = useQuery(lanesQuery());
+  const { data, total = 0 } = query.data ?? {};
   return (
     <div className="page">
       <header className="page-head">
         <h1>Lanes</h1>
         {data && (
           <p className="muted">
-            {counted(data.total, 'lane')}
-            {data.total > lanes.length && `, the ${grouped(lanes.length)} busiest are shown`}. Delivery times
-            of the last 30 days.
+            {counted(total, 'lane')}
+            {total > data.length && `, the ${grouped(data.length)} busiest are shown`}. Delivery times of the
+            last 30 days.
           </p>
         )}
       </header>
-      {error && !data && <FailureNotice error={error} onRetry={() => void refetch()} />}
-      {!error && !data && <LanesSkeleton />}
-      {data && lanes.length === 0 && (
-        <Notice title="No lanes yet">
-          <p>A lane appears with its first message.</p>
-        </Notice>
-      )}
-      {lanes.length > 0 && (
-        <>
-          <LaneMatrix lanes={lanes} />
-          <LaneTable lanes={lanes} sort={sort} />
-        </>
-      )}
+      <Loaded
+        query={query}
+        skeleton={
+          <section className="panel stack gap-16">
+            <RowsSkeleton rows={8} />
+          </section>
+        }
+      >
+        {({ data: lanes }) =>
+          lanes.length === 0 ? (
+            <Notice title="No lanes yet">
+              <p>A lane appears with its first message.</p>
+            </Notice>
+          ) : (
+            <>
+              <LaneMatrix lanes={lanes} />
+              <LaneTable lanes={lanes} />
+            </>
+          )
+        }
+      </Loaded>
     </div>
   );
 }
@@ -55,11 +62,7 @@ function LaneMatrix({ lanes }: { readonly lanes: readonly Lane[] }) {
   const most = Math.max(1, ...lanes.map(({ messages }) => messages));
   const cells = new Map(lanes.map((lane) => [laneKey(lane.sourceNetworkInfo, lane.destNetworkInfo), lane]));
   return (
-    <section className="panel" aria-labelledby="matrix-title">
-      <header className="panel-head">
-        <h2 id="matrix-title">Messages by lane</h2>
-        <p className="muted">Messages from the row’s network to the column’s</p>
-      </header>
+    <Panel title="Messages by lane" about="Messages from the row’s network to the column’s">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard. */}
       <section className="matrix-scroll" tabIndex={0} aria-label="Messages from each network to each other">
         <table className="matrix">
@@ -70,7 +73,7 @@ function LaneMatrix({ lanes }: { readonly lanes: readonly Lane[] }) {
               </th>
               {dests.map((dest) => (
                 <th key={dest.chainSelector} scope="col" title={networkName(dest)}>
-                  <NetworkMark name={networkName(dest)} seed={dest.chainSelector} />
+                  <NetworkMark name={networkName(dest)} selector={dest.chainSelector} />
                   <span className="matrix-dest">{networkName(dest)}</span>
                 </th>
               ))}
@@ -80,10 +83,7 @@ function LaneMatrix({ lanes }: { readonly lanes: readonly Lane[] }) {
             {sources.map((source) => (
               <tr key={source.chainSelector}>
                 <th scope="row">
-                  <span className="network">
-                    <NetworkMark name={networkName(source)} seed={source.chainSelector} />
-                    <bdi className="network-name">{networkName(source)}</bdi>
-                  </span>
+                  <NetworkLabel network={source} />
                 </th>
                 {dests.map((dest) => (
                   <td key={dest.chainSelector}>
@@ -95,7 +95,7 @@ function LaneMatrix({ lanes }: { readonly lanes: readonly Lane[] }) {
           </tbody>
         </table>
       </section>
-    </section>
+    </Panel>
   );
 }
 
@@ -132,106 +132,96 @@ function busiestFirst(lanes: readonly Lane[], end: (lane: Lane) => NetworkInfo):
 
 // ---- The table
 
-function LaneTable({ lanes, sort }: { readonly lanes: readonly Lane[]; readonly sort: LaneOrder }) {
-  const { value } = laneOrders[sort];
-  const sorted = [...lanes].sort((a, b) => value(b) - value(a));
-  return (
-    <section className="panel" aria-labelledby="lanes-title">
-      <h2 id="lanes-title">How they do</h2>
-      <table className="ledger">
-        <thead>
-          <tr>
-            <th scope="col">Lane</th>
-            {(Object.keys(laneOrders) as LaneOrder[]).map((order) => (
-              <th
-                key={order}
-                scope="col"
-                aria-sort={order === sort ? 'descending' : undefined}
-                className={`column-${order}`}
-              >
-                <Link
-                  to="/lane"
-                  search={order === 'messages' ? {} : { sort: order }}
-                  resetScroll={false}
-                  replace
-                >
-                  {laneOrders[order].name}
-                </Link>
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {sorted.map((lane) => (
-            <LaneRow key={laneKey(lane.sourceNetworkInfo, lane.destNetworkInfo)} lane={lane} />
-          ))}
-        </tbody>
-      </table>
-    </section>
-  );
+const none = <span className="muted">–</span>;
+const timeOr = (ms: number | null) => (ms === null ? none : duration(ms));
+const noticeable = (count: number) => <span className={count > 0 ? 'worth-a-look' : ''}>{count}</span>;
+
+interface LaneColumn extends Column<Lane> {
+  /** The lanes with the highest come first. */
+  readonly order: (lane: Lane) => number;
 }
 
-const timeOr = (ms: number | null) => (ms === null ? <span className="muted">–</span> : duration(ms));
+const columns: readonly [LaneColumn, ...LaneColumn[]] = [
+  {
+    key: 'messages',
+    heading: 'Messages',
+    order: ({ messages }) => messages,
+    cell: ({ messages }) => grouped(messages),
+  },
+  {
+    key: 'inFlight',
+    heading: 'In flight',
+    order: ({ inFlight }) => inFlight,
+    cell: ({ inFlight }) => inFlight,
+  },
+  {
+    key: 'overdue',
+    heading: 'Overdue',
+    order: ({ overdue }) => overdue ?? -1,
+    cell: ({ overdue }) => (overdue === null ? none : noticeable(overdue)),
+  },
+  {
+    key: 'action',
+    heading: 'Need action',
+    order: ({ readyForManualExecution }) => readyForManualExecution,
+    cell: ({ readyForManualExecution }) => noticeable(readyForManualExecution),
+  },
+  deliveryColumn('p50', '50 %', 'Half within'),
+  deliveryColumn('p90', '90 %', '90 % within'),
+  deliveryColumn('p99', '99 %', '99 % within'),
+  {
+    key: 'last',
+    heading: 'Last sent',
+    order: ({ lastSentAt }) => Date.parse(lastSentAt),
+    cell: ({ lastSentAt }) => <Ago at={lastSentAt} />,
+  },
+];
 
-function LaneRow({ lane }: { readonly lane: Lane }) {
-  const {
-    sourceNetworkInfo: source,
-    destNetworkInfo: dest,
-    delivery,
-    overdue,
-    readyForManualExecution,
-  } = lane;
-  const missing = lane.onramps.some(({ completeness }) => !completeness.isComplete);
-  return (
-    <tr>
-      <th scope="row">
-        <Link to="/lane/$source/$dest" params={{ source: source.name, dest: dest.name }}>
-          <LaneLabel source={source} dest={dest} />
-        </Link>
-        {missing && <span className="tag tag-problem">numbers missing</span>}
-      </th>
-      <td className="column-messages" data-name="Messages">
-        {grouped(lane.messages)}
-      </td>
-      <td className="column-inFlight" data-name="In flight">
-        {lane.inFlight}
-      </td>
-      <td className="column-overdue" data-name="Overdue">
-        {overdue === null ? (
-          <span className="muted">–</span>
-        ) : (
-          <span className={overdue > 0 ? 'worth-a-look' : ''}>{overdue}</span>
-        )}
-      </td>
-      <td className="column-action" data-name="Need action">
-        <span className={readyForManualExecution > 0 ? 'worth-a-look' : ''}>{readyForManualExecution}</span>
-      </td>
-      <td className="column-p50" data-name="Half within">
-        {timeOr(delivery.p50Ms)}
-      </td>
-      <td className="column-p90" data-name="90 % within">
-        {timeOr(delivery.p90Ms)}
-      </td>
-      <td className="column-p99" data-name="99 % within">
-        {timeOr(delivery.p99Ms)}
-      </td>
-      <td className="column-last" data-name="Last sent">
-        <Ago at={lane.lastSentAt} />
-      </td>
-    </tr>
-  );
+function deliveryColumn(key: 'p50' | 'p90' | 'p99', heading: string, name: string): LaneColumn {
+  return {
+    key,
+    heading,
+    name,
+    order: ({ delivery }) => delivery[`${key}Ms`] ?? -1,
+    cell: ({ delivery }) => timeOr(delivery[`${key}Ms`]),
+  };
 }
 
-const skeletons = Array.from({ length: 8 }, (_, index) => index);
+const laneColumn: Column<Lane> = {
+  key: 'lane',
+  heading: 'Lane',
+  cell: (lane) => (
+    <>
+      <LaneLink lane={lane} />
+      {lane.onramps.some(({ completeness }) => !completeness.isComplete) && (
+        <span className="tag tag-problem">numbers missing</span>
+      )}
+    </>
+  ),
+};
 
-function LanesSkeleton() {
+function LaneTable({ lanes }: { readonly lanes: readonly Lane[] }) {
+  const { sort } = useSearch({ from: '/lane' });
+  const [first] = columns;
+  const { key: sorted, order } = columns.find(({ key }) => key === sort) ?? first;
   return (
-    <section className="panel" aria-busy="true">
-      <div className="skeletons">
-        {skeletons.map((skeleton) => (
-          <Skeleton key={skeleton} width="100%" />
-        ))}
-      </div>
+    <section className="panel stack gap-16" aria-label="How they do">
+      <h2>How they do</h2>
+      <Table
+        columns={[laneColumn, ...columns]}
+        items={[...lanes].sort((a, b) => order(b) - order(a))}
+        keyOf={(lane) => laneKey(lane.sourceNetworkInfo, lane.destNetworkInfo)}
+        sorted={sorted}
+        headingOf={({ key, heading }) =>
+          key === laneColumn.key ? (
+            heading
+          ) : (
+            <Link to="/lane" search={key === first.key ? {} : { sort: key }} resetScroll={false} replace>
+              {heading}
+            </Link>
+          )
+        }
+      />
     </section>
   );
 }

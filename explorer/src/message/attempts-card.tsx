@@ -1,16 +1,14 @@
 /** Every execution of a message: what it came to, and for a failed one the decoded error. */
-
+import type { ReactNode } from 'react';
 import type { Attempt, FailureReason } from '../../../src/client/api-types.ts';
 import { blockTitle, familyTraits } from '../../../src/domain/chain-families.ts';
 import { speakerWords } from '../../../src/domain/failures/speakers.ts';
 import type { NetworkInfo } from '../../../src/domain/message.ts';
 import { grouped, printable } from '../../../src/text/format.ts';
-import { AddressText } from '../parts/address-text.tsx';
-import { ChainLink, SearchableHash } from '../parts/hash.tsx';
-import { ReasonText } from '../parts/reason-text.tsx';
-import { StatusBadge } from '../parts/status.tsx';
-import { ExactTime } from '../parts/time.tsx';
-import { Card, Copyable, Field, Fields } from './card.tsx';
+import { ChainLink } from '../parts/hash.tsx';
+import { StatusBadge } from '../parts/icons.tsx';
+import { AddressText, ExactTime, ReasonText } from '../parts/text.tsx';
+import { Card, Copyable, Fields, hash } from './card.tsx';
 
 interface AttemptsCardProps {
   readonly attempts: readonly Attempt[];
@@ -40,12 +38,12 @@ function AttemptView({ attempt, network }: { readonly attempt: Attempt; readonly
   const { transactionError, logs } = attempt;
   return (
     <>
-      <p className="attempt-head">
+      <p className="attempt-head flow">
         <StatusBadge status={outcome} />
         {at !== null && <ExactTime at={at} />}
       </p>
       {removedAt !== null && (
-        <p className="attempt-removed">
+        <p className="attempt-removed muted">
           A reorganisation removed this attempt: it no longer counts. Noticed <ExactTime at={removedAt} />.
         </p>
       )}
@@ -54,35 +52,24 @@ function AttemptView({ attempt, network }: { readonly attempt: Attempt; readonly
           <ReasonText reason={reason} network={network} />
         </p>
       )}
-      <Fields>
-        <Field name="Transaction">
-          {transactionHash === null ? (
-            'not known'
-          ) : (
-            <SearchableHash text={transactionHash} what="transaction" at={{ network, page: 'transaction' }} />
-          )}
-        </Field>
-        {blockNumber !== null && (
-          <Field name={blockTitle(network.chainFamily)}>
-            {grouped(String(blockNumber))}
-            <ChainLink text={String(blockNumber)} what="block" at={{ network, page: 'block' }} />
-          </Field>
-        )}
-        {caller !== null && (
-          <Field name="Sent by">
-            <SearchableHash text={caller} what="account" filter="address" at={{ network, page: 'address' }} />
-          </Field>
-        )}
-        {gasUsed !== null && (
-          <Field name={familyTraits(network.chainFamily).gasTitle}>{grouped(gasUsed)}</Field>
-        )}
-        {reason && <ErrorFields reason={reason} />}
-        {transactionError !== null && (
-          <Field name="Transaction error">
+      <Fields
+        values={{
+          Transaction: hash(transactionHash, 'transaction', network, { page: 'transaction' }) ?? 'not known',
+          [blockTitle(network.chainFamily)]:
+            blockNumber === null ? null : (
+              <>
+                {grouped(String(blockNumber))}
+                <ChainLink text={String(blockNumber)} what="block" network={network} page="block" />
+              </>
+            ),
+          'Sent by': hash(caller, 'account', network, { filter: 'address' }),
+          [familyTraits(network.chainFamily).gasTitle]: gasUsed && grouped(gasUsed),
+          ...(reason && errorFields(reason)),
+          'Transaction error': transactionError && (
             <code className="wrap">{printable(transactionError)}</code>
-          </Field>
-        )}
-      </Fields>
+          ),
+        }}
+      />
       {logs !== null && logs.length > 0 && (
         <details className="attempt-logs">
           <summary>The program's log, last {logs.length === 1 ? 'line' : `${logs.length} lines`}</summary>
@@ -93,30 +80,23 @@ function AttemptView({ attempt, network }: { readonly attempt: Attempt; readonly
   );
 }
 
-function ErrorFields({ reason: { saidBy, error, wrappers, data } }: { readonly reason: FailureReason }) {
+function errorFields({ saidBy, error, wrappers, data }: FailureReason): Readonly<Record<string, ReactNode>> {
   const chain = [...wrappers, ...(error ? [error] : [])];
-  return (
-    <>
-      <Field name="Said by">{speakerWords[saidBy]}</Field>
-      {chain.length > 0 && (
-        <Field name="Error">
-          <span className="attempt-errors">
-            {chain.map((one, index) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: a chain of errors never changes, and names may repeat
-              <code key={index} className="wrap">
-                <AddressText text={errorText(one)} />
-              </code>
-            ))}
-          </span>
-        </Field>
-      )}
-      {error === null && data !== '0x' && (
-        <Field name="Return data">
-          <Copyable text={data} what="return data" />
-        </Field>
-      )}
-    </>
+  const errors = (
+    <span className="attempt-errors">
+      {chain.map((one, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: a chain of errors never changes, and names may repeat
+        <code key={index} className="wrap">
+          <AddressText text={errorText(one)} />
+        </code>
+      ))}
+    </span>
   );
+  return {
+    'Said by': speakerWords[saidBy],
+    Error: chain.length > 0 ? errors : null,
+    'Return data': error === null && data !== '0x' ? <Copyable text={data} what="return data" /> : null,
+  };
 }
 
 function errorText({ name, arguments: given, cut }: NonNullable<FailureReason['error']>): string {

@@ -1,52 +1,64 @@
 /** A card with a title, and fields with a name each. */
 import type { ReactNode } from 'react';
-import { CopyButton } from '../parts/copy-button.tsx';
+import type { NetworkInfo } from '../../../src/domain/message.ts';
+import { CopyButton } from '../parts/copy.tsx';
+import { SearchableHash, type SearchableHashProps } from '../parts/hash.tsx';
 
-export function Card({
-  title,
-  about,
-  wide = false,
-  children,
-}: {
+interface CardProps {
   readonly title: string;
   readonly about?: ReactNode;
   readonly wide?: boolean;
   readonly children: ReactNode;
-}) {
+}
+
+export function Card({ title, about, wide = false, children }: CardProps) {
   return (
-    <section className={`card${wide ? ' card-wide' : ''}`}>
-      <header className="card-head">
+    <section className={`card stack gap-12${wide ? ' card-wide' : ''}`}>
+      <header className="card-head flow spread">
         <h2>{title}</h2>
-        {about !== undefined && <div className="card-about">{about}</div>}
+        {about !== undefined && <div className="inline gap-4 muted small">{about}</div>}
       </header>
       {children}
     </section>
   );
 }
 
-export function Fields({ children }: { readonly children: ReactNode }) {
-  return <dl className="fields">{children}</dl>;
-}
-
-export function Field({ name, children }: { readonly name: string; readonly children: ReactNode }) {
+/** Values by name; those that are null are left out. */
+export function Fields({ values }: { readonly values: Readonly<Record<string, ReactNode>> }) {
   return (
-    <div className="field-row">
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
+    <dl className="fields stack">
+      {Object.entries(values).map(([name, value]) =>
+        value === null ? null : (
+          <div key={name} className="field-row">
+            <dt className="muted">{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ),
+      )}
+    </dl>
   );
 }
 
-/** A value with a copy button. */
-export function Copyable({
-  text,
-  what,
-  shown = text,
-}: {
+/** The value of a field that can be searched for; null where there is none. */
+export function hash(
+  text: string | null | undefined,
+  what: string,
+  network: NetworkInfo,
+  options: Omit<SearchableHashProps, 'text' | 'what' | 'network'> = {},
+): ReactNode {
+  return text ? <SearchableHash text={text} what={what} network={network} {...options} /> : null;
+}
+
+export const muted = (words: ReactNode) => <span className="muted">{words}</span>;
+
+interface CopyableProps {
   readonly text: string;
   readonly what: string;
   readonly shown?: string;
-}) {
+}
+
+/** A value with a copy button. */
+export function Copyable({ text, what, shown = text }: CopyableProps) {
   return (
     <span className="hash whole">
       {shown === text ? <code>{text}</code> : <span>{shown}</span>}

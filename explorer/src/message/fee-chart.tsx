@@ -1,50 +1,51 @@
 /** The parts of a fee as a stacked bar, the largest first, and as a list. */
-import type { Fees, NetworkInfo } from '../../../src/domain/message.ts';
+import type { Fees, Message } from '../../../src/domain/message.ts';
+import {
+  contractRole,
+  type NamedToken,
+  type Names,
+  paidAmount,
+} from '../../../src/domain/names/message-names.ts';
 import { grouped, percent, printable } from '../../../src/text/format.ts';
-import { type MessagesOf, SearchableShortHash } from '../parts/hash.tsx';
+import { laneMessages, SearchableShortHash } from '../parts/hash.tsx';
 
 type FeeItem = NonNullable<Fees['fixedFeesDetails']['items']>[number];
 
-const names: Record<FeeItem['feeType'], string> = {
+const typeNames: Record<FeeItem['feeType'], string> = {
   VERIFIER: 'Verifier',
   EXECUTOR: 'Executor',
   TOKEN_POOL: 'Token pool',
   NETWORK: 'Network',
 };
 
+const colourOf = (index: number) => `var(--part-${Math.min(index, 5)})`;
+
 interface FeeChartProps {
   readonly items: readonly FeeItem[];
   readonly total: string;
-  /** An amount in units that people use. */
-  readonly amountOf: (amount: string) => string;
-  /** What a contract is to the message. */
-  readonly roleOf: (address: string) => string | undefined;
-  /** The network of the contracts. */
-  readonly source: NetworkInfo;
-  /** The messages that the contracts have to do with. */
-  readonly messages: MessagesOf;
+  /** The token of the fee. */
+  readonly token: NamedToken | undefined;
+  readonly message: Message;
+  readonly names: Names;
 }
 
-export function FeeChart({ items, total, amountOf, roleOf, source, messages }: FeeChartProps) {
+export function FeeChart({ items, total, token, message, names }: FeeChartProps) {
+  const amountOf = (amount: string) => paidAmount(amount, token)?.exact ?? grouped(amount);
+  const roleOf = (address: string) => contractRole(message, address, names) ?? '';
   const sorted = [...items].sort((a, b) => (BigInt(b.amount) > BigInt(a.amount) ? 1 : -1));
   const whole = items.reduce((sum, { amount }) => sum + BigInt(amount), 0n);
   // Thousandths are finer than a pixel, and turn amounts of any size into safe numbers.
   const share = (amount: string) => (whole === 0n ? 0 : Number((BigInt(amount) * 1_000n) / whole));
-  let at = 0;
-  const bars = sorted.map(({ amount }) => {
-    const bar = { start: at, width: share(amount) };
-    at += bar.width;
-    return bar;
-  });
   return (
-    <figure className="fee-chart">
+    <figure className="fee-chart stack gap-12">
       <svg viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true">
-        {bars.map(({ start, width }, index) => (
+        {sorted.map(({ amount }, index) => (
           <rect
-            key={start}
-            className={`fee-part fee-part-${Math.min(index, 5)}`}
-            x={start}
-            width={Math.max(0, width - 3)}
+            // biome-ignore lint/suspicious/noArrayIndexKey: a part is known by its place.
+            key={index}
+            fill={colourOf(index)}
+            x={sorted.slice(0, index).reduce((start, before) => start + share(before.amount), 0)}
+            width={Math.max(0, share(amount) - 3)}
             height="10"
           />
         ))}
@@ -53,32 +54,28 @@ export function FeeChart({ items, total, amountOf, roleOf, source, messages }: F
         {sorted.map(({ feeType, amount, contractAddress }, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: a part is known by its place.
           <li key={index}>
-            <span className={`fee-key fee-part-${Math.min(index, 5)}`} />
-            <span className="fee-name wrap">
-              {names[feeType]} <FeeRole role={roleOf(contractAddress)} />
+            <span className="key" style={{ background: colourOf(index) }} />
+            <span className="wrap">
+              {typeNames[feeType]} <bdi className="muted">{printable(roleOf(contractAddress))}</bdi>
             </span>
             <span className="fee-share">{percent(share(amount), 1_000)}</span>
-            <span className="fee-amount" title={`${grouped(amount)} smallest units`}>
+            <span className="fee-amount muted" title={`${grouped(amount)} smallest units`}>
               {amountOf(amount)}
             </span>
             <SearchableShortHash
               text={contractAddress}
               what="contract"
-              search={messages}
-              at={{ network: source, page: 'address' }}
+              search={laneMessages(message)}
+              network={message.sourceNetworkInfo}
             />
           </li>
         ))}
       </ul>
       {whole !== BigInt(total) && (
-        <figcaption className="muted note">
+        <figcaption className="muted small">
           The parts make {amountOf(String(whole))}, not the total.
         </figcaption>
       )}
     </figure>
   );
-}
-
-function FeeRole({ role }: { readonly role: string | undefined }) {
-  return role === undefined ? null : <bdi className="muted">{printable(role)}</bdi>;
 }

@@ -5,21 +5,20 @@ import { familyTraits } from '../../../src/domain/chain-families.ts';
 import { usesVerifiers } from '../../../src/domain/lifecycle.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import { networkName } from '../../../src/text/message-words.ts';
-import { CodeBlock } from '../parts/code-block.tsx';
-import { Segments } from '../parts/segments.tsx';
+import { Segments } from '../parts/controls.tsx';
+import { CodeBlock } from '../parts/copy.tsx';
 import { api, readinessQuery } from '../server/api-client.ts';
 import { serverUrl } from '../server/base-path.ts';
 
 const forms = { command: 'Command line', sdk: 'SDK' } as const;
 const ways = { chains: 'Proof from the chains', server: 'Proof from this server' } as const;
-type Form = keyof typeof forms;
 type Way = keyof typeof ways;
 
 /** Minimum gas limit for `manual-exec` after a failure that may be due to too little gas. */
 const MIN_GAS_LIMIT = 500_000;
 
 export function ManualExecution({ message }: { readonly message: Message }) {
-  const [form, setForm] = useState<Form>('command');
+  const [form, setForm] = useState<keyof typeof forms>('command');
   // Verifications of 2.0 are not on the chains before the execution.
   const [way, setWay] = useState<Way>(usesVerifiers(message.version) ? 'server' : 'chains');
   const { data: readiness } = useQuery(readinessQuery);
@@ -32,8 +31,8 @@ export function ManualExecution({ message }: { readonly message: Message }) {
   const dest = networkName(message.destNetworkInfo);
   const source = networkName(message.sourceNetworkInfo);
   return (
-    <div className="manual-execution">
-      <div className="manual-choices">
+    <div className="manual-execution stack gap-12">
+      <div className="manual-choices flow">
         <Segments legend="With which tool" options={forms} chosen={form} onChoose={setForm} />
         <Segments legend="Where the proof comes from" options={ways} chosen={way} onChoose={setWay} />
       </div>
@@ -48,11 +47,10 @@ export function ManualExecution({ message }: { readonly message: Message }) {
           instead.
         </p>
       )}
-      {form === 'command' ? (
-        <CodeBlock title="ccip-cli" code={commandFor(message, way)} />
-      ) : (
-        <CodeBlock title="@chainlink/ccip-sdk" code={sdkCallFor(message, way)} />
-      )}
+      <CodeBlock
+        title={form === 'command' ? 'ccip-cli' : '@chainlink/ccip-sdk'}
+        code={form === 'command' ? commandFor(message, way) : sdkCallFor(message, way)}
+      />
       {readiness?.simulated && (
         <p className="muted">This message is simulated: no chain accepts the command.</p>
       )}
@@ -79,16 +77,13 @@ function commandFor(message: Message, way: Way): string {
   return `export USER_KEY=…  # of a wallet on the destination chain\n${lines.join(' \\\n  ')}`;
 }
 
-/** Up to 1.6 the chains have the whole proof; verifications of 2.0 come from a server. */
-function verificationSource({ version }: Message): string {
-  return usesVerifiers(version) ? `'${serverUrl}'` : 'null';
-}
-
 function sdkCallFor(message: Message, way: Way): string {
   const source = familyTraits(message.sourceNetworkInfo.chainFamily).sdkClass;
   const dest = familyTraits(message.destNetworkInfo.chainFamily).sdkClass;
   const gas = gasOf(message);
   const options = gas === null ? 'wallet' : `wallet, gasLimit: ${gas}`;
+  // Up to 1.6 the chains have the whole proof; verifications of 2.0 come from a server.
+  const verifications = usesVerifiers(message.version) ? `'${serverUrl}'` : 'null';
   if (way === 'server') {
     return [
       `import { ${dest} } from '@chainlink/ccip-sdk';`,
@@ -101,7 +96,7 @@ function sdkCallFor(message: Message, way: Way): string {
     `import { discoverOffRamp, ${[...new Set([source, dest])].join(', ')} } from '@chainlink/ccip-sdk';`,
     '',
     `const source = await ${source}.fromUrl(SOURCE_RPC, { apiClient: null });`,
-    `const dest = await ${dest}.fromUrl(DEST_RPC, { apiClient: ${verificationSource(message)} });`,
+    `const dest = await ${dest}.fromUrl(DEST_RPC, { apiClient: ${verifications} });`,
     `const requests = await source.getMessagesInTx('${message.sendTransactionHash}');`,
     `const request = requests.find(({ message }) => message.messageId === '${message.messageId}');`,
     'const offRamp = await discoverOffRamp(source, dest, request.lane.onRamp, source);',

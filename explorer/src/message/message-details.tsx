@@ -1,40 +1,37 @@
 /** All fields of a message, in cards: source, destination, tokens, fees, data and the record itself. */
 import { Link } from '@tanstack/react-router';
-import { useState } from 'react';
+import type { ReactNode } from 'react';
 import type { Attempt, Lane, MessageHistory } from '../../../src/client/api-types.ts';
 import { blockNoun, blockTitle } from '../../../src/domain/chain-families.ts';
 import type { Message, NetworkInfo, TokenAmount, Verifiers } from '../../../src/domain/message.ts';
 import {
-  contractRole,
   decimalsSources,
   type NamedToken,
   paidAmount,
   tokenAddressesOf,
   transferredAmount,
 } from '../../../src/domain/names/message-names.ts';
-import { counted, duration, exactTime, grouped, printable, shortHash } from '../../../src/text/format.ts';
-import { finalityWords, networkName } from '../../../src/text/message-words.ts';
-import { abiValues, byteLength, textOf } from '../../../src/text/payload.ts';
-import { AddressText } from '../parts/address-text.tsx';
-import { CopyButton } from '../parts/copy-button.tsx';
+import { counted, duration, exactTime, grouped, printable } from '../../../src/text/format.ts';
+import { finalityWords } from '../../../src/text/message-problem.ts';
+import { networkName } from '../../../src/text/message-words.ts';
+import { byteLength } from '../../../src/text/payload.ts';
+import { CopyButton } from '../parts/copy.tsx';
 import {
   ChainLink,
   laneMessages,
   SearchableHash,
   SearchableShortHash,
+  ShortHash,
   sentMessages,
 } from '../parts/hash.tsx';
-import { Icon } from '../parts/icons.tsx';
-import { claimOf } from '../parts/message-row.tsx';
-import { NetworkMark } from '../parts/network.tsx';
-import { Segments } from '../parts/segments.tsx';
-import { StatusBadge } from '../parts/status.tsx';
-import { ExactTime } from '../parts/time.tsx';
-import { basePath } from '../server/base-path.ts';
+import { Icon, NamedNetwork, toneOf } from '../parts/icons.tsx';
+import { TokenSymbol } from '../parts/message-row.tsx';
+import { ExactTime } from '../parts/text.tsx';
 import { useNames } from '../server/names.ts';
 import { AttemptsCard } from './attempts-card.tsx';
-import { Card, Copyable, Field, Fields } from './card.tsx';
+import { Card, Copyable, Fields, hash, muted } from './card.tsx';
 import { FeeChart } from './fee-chart.tsx';
+import { ChangesCard, DataCard, RawCard } from './record-cards.tsx';
 
 interface DetailsProps {
   readonly message: Message;
@@ -62,163 +59,102 @@ export function MessageDetails({ message, history, attempts, lane }: DetailsProp
   );
 }
 
-function NetworkFields({ network }: { readonly network: NetworkInfo }) {
+function networkWords(network: NetworkInfo): ReactNode {
   return (
-    <Field name="Network">
-      <span className="network-facts">
-        <span className="network">
-          <NetworkMark name={networkName(network)} seed={network.chainSelector} />
-          <bdi>{networkName(network)}</bdi>
-        </span>
-        <span className="muted">
-          {network.chainFamily} {printable(network.chainId)}
-        </span>
+    <>
+      <span className="network-facts flow">
+        <NamedNetwork name={networkName(network)} selector={network.chainSelector} />
+        {muted(`${network.chainFamily} ${printable(network.chainId)}`)}
       </span>
       <span className="hash whole muted">
         <span className="wrap">selector {network.chainSelector}</span>
         <CopyButton text={network.chainSelector} what="chain selector" />
       </span>
-    </Field>
+    </>
   );
 }
 
 function SourceCard({ message }: { readonly message: Message }) {
-  const { sourceNetworkInfo, destNetworkInfo, sender, origin, routerAddress, nonce } = message;
-  const account = { network: sourceNetworkInfo, page: 'address' } as const;
+  const { sourceNetworkInfo: source, destNetworkInfo: dest, sender, origin, nonce } = message;
+  const block = String(message.sendBlockNumber);
   return (
     <Card title="Source">
-      <Fields>
-        <NetworkFields network={sourceNetworkInfo} />
-        <Field name="Sender">
-          <SearchableHash text={sender} what="sender" filter="sender" at={account} />
-        </Field>
-        <Field name="Origin">
-          {origin === sender ? (
-            <span className="muted">the sender</span>
-          ) : (
-            <SearchableHash text={origin} what="account" filter="address" at={account} />
-          )}
-        </Field>
-        <Field name="Transaction">
-          <SearchableHash
-            text={message.sendTransactionHash}
-            what="transaction"
-            filter="sourceTransactionHash"
-            at={{ network: sourceNetworkInfo, page: 'transaction' }}
-          />
-        </Field>
-        <Field name="Sent">
-          <ExactTime at={message.sendTimestamp} />
-        </Field>
-        <Field name={blockTitle(sourceNetworkInfo.chainFamily)}>
-          <Copyable
-            text={String(message.sendBlockNumber)}
-            shown={grouped(message.sendBlockNumber)}
-            what={`${blockNoun(sourceNetworkInfo.chainFamily)} number`}
-          />
-          <ChainLink
-            text={String(message.sendBlockNumber)}
-            what="block"
-            at={{ network: sourceNetworkInfo, page: 'block' }}
-          />
-          <span className="muted"> log {message.sendLogIndex}</span>
-        </Field>
-        <Field name="On-ramp">
-          <SearchableHash
-            text={message.onramp}
-            what="on-ramp"
-            search={laneMessages(sourceNetworkInfo, destNetworkInfo)}
-            at={account}
-            role={`to ${networkName(destNetworkInfo)}`}
-          />
-        </Field>
-        {routerAddress !== null && (
-          <Field name="Router">
-            <SearchableHash
-              text={routerAddress}
-              what="router"
-              search={sentMessages(sourceNetworkInfo)}
-              at={account}
-            />
-          </Field>
-        )}
-        <Field name="Sequence">
-          {grouped(message.sequenceNumber)}
-          {nonce !== null && <span className="muted"> nonce {nonce}</span>}
-        </Field>
-        <Field name="Finality">{finalityWords(message)}</Field>
-      </Fields>
+      <Fields
+        values={{
+          Network: networkWords(source),
+          Sender: hash(sender, 'sender', source, { filter: 'sender' }),
+          Origin:
+            origin === sender ? muted('the sender') : hash(origin, 'account', source, { filter: 'address' }),
+          Transaction: hash(message.sendTransactionHash, 'transaction', source, {
+            filter: 'sourceTransactionHash',
+            page: 'transaction',
+          }),
+          Sent: <ExactTime at={message.sendTimestamp} />,
+          [blockTitle(source.chainFamily)]: (
+            <>
+              <Copyable
+                text={block}
+                shown={grouped(block)}
+                what={`${blockNoun(source.chainFamily)} number`}
+              />
+              <ChainLink text={block} what="block" network={source} page="block" />
+              {muted(` log ${message.sendLogIndex}`)}
+            </>
+          ),
+          'On-ramp': hash(message.onramp, 'on-ramp', source, {
+            search: laneMessages(message),
+            role: `to ${networkName(dest)}`,
+          }),
+          Router: hash(message.routerAddress, 'router', source, { search: sentMessages(source) }),
+          Sequence: (
+            <>
+              {grouped(message.sequenceNumber)}
+              {nonce !== null && muted(` nonce ${nonce}`)}
+            </>
+          ),
+          Finality: finalityWords(message),
+        }}
+      />
     </Card>
   );
 }
 
 function DestCard({ message, lane }: { readonly message: Message; readonly lane: Lane | undefined }) {
-  const { destNetworkInfo, receiver, receiptTransactionHash, receiptTimestamp, deliveryTime, executor } =
-    message;
-  const { p50Ms } = lane?.delivery ?? {};
-  const account = { network: destNetworkInfo, page: 'address' } as const;
+  const { sourceNetworkInfo: source, destNetworkInfo: dest, receiptTimestamp, deliveryTime } = message;
+  const usualMs = lane?.delivery.p50Ms ?? null;
+  const transaction = hash(message.receiptTransactionHash, 'transaction', dest, {
+    filter: 'destTransactionHash',
+    page: 'transaction',
+  });
   return (
     <Card title="Destination">
-      <Fields>
-        <NetworkFields network={destNetworkInfo} />
-        <Field name="Receiver">
-          <SearchableHash text={receiver} what="receiver" filter="receiver" at={account} />
-        </Field>
-        <Field name="Transaction">
-          {receiptTransactionHash === null ? (
-            <span className="muted">not executed yet</span>
-          ) : (
-            <SearchableHash
-              text={receiptTransactionHash}
-              what="transaction"
-              filter="destTransactionHash"
-              at={{ network: destNetworkInfo, page: 'transaction' }}
-            />
-          )}
-        </Field>
-        {receiptTimestamp !== null && (
-          <Field name={message.status === 'FAILED' ? 'Failed' : 'Executed'}>
+      <Fields
+        values={{
+          Network: networkWords(dest),
+          Receiver: hash(message.receiver, 'receiver', dest, { filter: 'receiver' }),
+          Transaction: transaction ?? muted('not executed yet'),
+          [message.status === 'FAILED' ? 'Failed' : 'Executed']: receiptTimestamp && (
             <ExactTime at={receiptTimestamp} />
-          </Field>
-        )}
-        {deliveryTime !== null && (
-          <Field name="Took">
-            {duration(deliveryTime)}
-            {p50Ms !== null && p50Ms !== undefined && (
-              <span className="muted"> half of this lane’s take {duration(p50Ms)}</span>
-            )}
-          </Field>
-        )}
-        {executor && (
-          <Field name="Executor">
-            <SearchableHash
-              text={executor.address}
-              what="executor"
-              search={laneMessages(message.sourceNetworkInfo, destNetworkInfo)}
-              at={{ network: message.sourceNetworkInfo, page: 'address' }}
-            />
-          </Field>
-        )}
-        {message.offramp !== undefined && (
-          <Field name="Off-ramp">
-            <SearchableHash
-              text={message.offramp}
-              what="off-ramp"
-              search={laneMessages(message.sourceNetworkInfo, destNetworkInfo)}
-              at={account}
-              role={`from ${networkName(message.sourceNetworkInfo)}`}
-            />
-          </Field>
-        )}
-        <Field name="Lane">
-          <Link
-            to="/lane/$source/$dest"
-            params={{ source: message.sourceNetworkInfo.name, dest: destNetworkInfo.name }}
-          >
-            All of this lane
-          </Link>
-        </Field>
-      </Fields>
+          ),
+          Took:
+            deliveryTime === null ? null : (
+              <>
+                {duration(deliveryTime)}
+                {usualMs !== null && muted(` half of this lane’s take ${duration(usualMs)}`)}
+              </>
+            ),
+          Executor: hash(message.executor?.address, 'executor', source, { search: laneMessages(message) }),
+          'Off-ramp': hash(message.offramp, 'off-ramp', dest, {
+            search: laneMessages(message),
+            role: `from ${networkName(source)}`,
+          }),
+          Lane: (
+            <Link to="/lane/$source/$dest" params={{ source: source.name, dest: dest.name }}>
+              All of this lane
+            </Link>
+          ),
+        }}
+      />
     </Card>
   );
 }
@@ -240,120 +176,100 @@ function TokensCard({ message }: { readonly message: Message }) {
 }
 
 function TokenFields({ token, message }: { readonly token: TokenAmount; readonly message: Message }) {
-  const { sourceNetworkInfo, destNetworkInfo } = message;
+  const { sourceNetworkInfo: source, destNetworkInfo: dest } = message;
   const names = useNames(tokenAddressesOf([message]));
-  const sourceToken = names.token(sourceNetworkInfo, token.sourceTokenAddress);
+  const sourceToken = names.token(source, token.sourceTokenAddress);
   const amount = transferredAmount(token, sourceToken);
   return (
-    <Fields>
-      <Field name="Amount">
-        {amount === null ? (
+    <Fields
+      values={{
+        Amount: amountWords({
+          units: token.amount,
+          what: 'amount in smallest units',
+          exact: amount?.exact,
+          token: sourceToken,
+          about: amount
+            ? `${amount.decimals} decimals ${decimalsSources[amount.source]}: `
+            : '; decimals not known',
+        }),
+        'Source token': (
           <>
-            <strong>{grouped(token.amount)}</strong>{' '}
-            <span className="muted">smallest units; decimals not known</span>
-            <CopyButton text={token.amount} what="amount in smallest units" />
+            <TokenSymbol token={sourceToken} />
+            {hash(token.sourceTokenAddress, 'token', source, { filter: 'sourceTokenAddress', page: 'token' })}
           </>
-        ) : (
+        ),
+        'Source pool': hash(token.sourcePoolAddress, 'pool', source),
+        'Dest. token': (
           <>
-            <strong>{amount.exact}</strong> <TokenSymbol token={sourceToken} />
-            <span className="exact muted">
-              {amount.decimals} decimals {decimalsSources[amount.source]}: {grouped(token.amount)} smallest
-              units
-              <CopyButton text={token.amount} what="amount in smallest units" />
-            </span>
+            <TokenSymbol token={names.token(dest, token.destTokenAddress)} />
+            {hash(token.destTokenAddress, 'token', dest, { page: 'token' })}
           </>
-        )}
-      </Field>
-      <Field name="Source token">
-        <TokenSymbol token={sourceToken} />
-        <SearchableHash
-          text={token.sourceTokenAddress}
-          what="token"
-          filter="sourceTokenAddress"
-          at={{ network: sourceNetworkInfo, page: 'token' }}
-        />
-      </Field>
-      <Field name="Source pool">
-        <SearchableHash
-          text={token.sourcePoolAddress}
-          what="pool"
-          at={{ network: sourceNetworkInfo, page: 'address' }}
-        />
-      </Field>
-      <Field name="Dest. token">
-        <TokenSymbol token={names.token(destNetworkInfo, token.destTokenAddress)} />
-        <SearchableHash
-          text={token.destTokenAddress}
-          what="token"
-          at={{ network: destNetworkInfo, page: 'token' }}
-        />
-      </Field>
-      {token.destGasAmount !== null && <Field name="Dest. gas">{grouped(token.destGasAmount)}</Field>}
-      {token.extraData !== null && (
-        <Field name="Extra data">
-          <span className="hash">
-            <code title={token.extraData.slice(0, 2_000)}>{shortHash(token.extraData)}</code>
-            <CopyButton text={token.extraData} what="extra data" />
-          </span>
-        </Field>
-      )}
-    </Fields>
+        ),
+        'Dest. gas': token.destGasAmount && grouped(token.destGasAmount),
+        'Extra data': token.extraData && <ShortHash text={token.extraData} what="extra data" />,
+      }}
+    />
   );
 }
 
-/** What a token is called. Shown beside the address, never instead of it: anybody can claim any symbol. */
-function TokenSymbol({ token }: { readonly token: NamedToken | undefined }) {
-  if (!token?.symbol) return null;
-  return (
-    <bdi className="symbol" title={claimOf(token)}>
-      {printable(token.symbol)}
-    </bdi>
+interface Amount {
+  /** The smallest ones. */
+  readonly units: string;
+  readonly what: string;
+  /** In units that people use; undefined where the decimals are not known. */
+  readonly exact: string | undefined;
+  readonly token: NamedToken | undefined;
+  /** In front of the smallest units; behind them where the decimals are not known. */
+  readonly about?: string;
+}
+
+function amountWords({ units, what, exact, token, about = '' }: Amount): ReactNode {
+  const copy = <CopyButton text={units} what={what} />;
+  return exact === undefined ? (
+    <>
+      <strong>{grouped(units)}</strong> {muted(`smallest units${about}`)}
+      {copy}
+    </>
+  ) : (
+    <>
+      <strong>{exact}</strong> <TokenSymbol token={token} />
+      <span className="exact muted">
+        {about}
+        {grouped(units)} smallest units
+        {copy}
+      </span>
+    </>
   );
 }
 
-function ExecutionCard({ message: { extraArgs, destNetworkInfo } }: { readonly message: Message }) {
-  const account = { network: destNetworkInfo, page: 'address' } as const;
+function ExecutionCard({ message: { extraArgs, destNetworkInfo: dest } }: { readonly message: Message }) {
+  const limits =
+    'gasLimit' in extraArgs
+      ? { 'Gas limit': grouped(extraArgs.gasLimit) }
+      : {
+          'Compute units': grouped(extraArgs.computeUnits),
+          'Token receiver': hash(printable(extraArgs.tokenReceiver), 'token receiver', dest),
+          'Writable bitmap': <code className="wrap">{printable(extraArgs.accountIsWritableBitmap)}</code>,
+          Accounts:
+            extraArgs.accounts.length === 0
+              ? muted('none')
+              : extraArgs.accounts.map(printable).map((address, index) => (
+                  // biome-ignore lint/suspicious/noArrayIndexKey: an account may come twice, and their order never changes.
+                  <SearchableHash key={index} text={address} what="account" network={dest} />
+                )),
+        };
+  const order = extraArgs.allowOutOfOrderExecution
+    ? 'may overtake earlier messages'
+    : 'after the sender’s earlier messages';
   return (
     <Card title="Execution">
-      <Fields>
-        {'gasLimit' in extraArgs ? (
-          <Field name="Gas limit">{grouped(extraArgs.gasLimit)}</Field>
-        ) : (
-          <>
-            <Field name="Compute units">{grouped(extraArgs.computeUnits)}</Field>
-            <Field name="Token receiver">
-              <SearchableHash text={printable(extraArgs.tokenReceiver)} what="token receiver" at={account} />
-            </Field>
-            <Field name="Writable bitmap">
-              <code className="wrap">{printable(extraArgs.accountIsWritableBitmap)}</code>
-            </Field>
-            <Field name="Accounts">
-              {extraArgs.accounts.length === 0 ? <span className="muted">none</span> : null}
-              {extraArgs.accounts.map((address, index) => (
-                // biome-ignore lint/suspicious/noArrayIndexKey: an account may come twice, and their order never changes.
-                <SearchableHash key={index} text={printable(address)} what="account" at={account} />
-              ))}
-            </Field>
-          </>
-        )}
-        <Field name="Order">
-          {extraArgs.allowOutOfOrderExecution
-            ? 'may overtake earlier messages'
-            : 'after the sender’s earlier messages'}
-        </Field>
-      </Fields>
+      <Fields values={{ ...limits, Order: order }} />
     </Card>
   );
 }
 
-function VerifiersCard({
-  message: { sourceNetworkInfo, destNetworkInfo },
-  verifiers: { items, optionalThreshold },
-}: {
-  readonly message: Message;
-  readonly verifiers: Verifiers;
-}) {
-  const messages = laneMessages(sourceNetworkInfo, destNetworkInfo);
+function VerifiersCard({ message, verifiers }: { readonly message: Message; readonly verifiers: Verifiers }) {
+  const { items, optionalThreshold } = verifiers;
   const done = (isRequired: boolean) =>
     items.filter((item) => item.isRequired === isRequired && item.status === 'COMPLETED').length;
   const required = items.filter(({ isRequired }) => isRequired).length;
@@ -367,39 +283,34 @@ function VerifiersCard({
       <ul className="verifiers">
         {items.map((verifier) => (
           <li key={`${verifier.sourceAddress} ${verifier.destAddress}`}>
-            <span className="verifier-name">
-              <bdi>{printable(verifier.metadata.name)}</bdi>
+            <span className="verifier-name flow">
+              <bdi className="wrap">{printable(verifier.metadata.name)}</bdi>
               <span className="tag">{verifier.isRequired ? 'required' : 'optional'}</span>
             </span>
             {verifier.status === 'COMPLETED' ? (
-              <span className="tone-done verifier-state">
+              <span className="verifier-state" style={toneOf('SUCCESS')}>
                 <Icon name="tick" /> completed
                 {verifier.verification && (
                   <span className="muted"> {exactTime(verifier.verification.timestamp)}</span>
                 )}
               </span>
             ) : (
-              <span className="tone-moving verifier-state">pending</span>
+              <span className="verifier-state" style={toneOf('VERIFYING')}>
+                pending
+              </span>
             )}
             <span className="verifier-places">
-              <span className="hash">
-                <span className="muted">source</span>{' '}
-                <SearchableShortHash
-                  text={verifier.sourceAddress}
-                  what="verifier on the source chain"
-                  search={messages}
-                  at={{ network: sourceNetworkInfo, page: 'address' }}
-                />
-              </span>
-              <span className="hash">
-                <span className="muted">destination</span>{' '}
-                <SearchableShortHash
-                  text={verifier.destAddress}
-                  what="verifier on the destination chain"
-                  search={messages}
-                  at={{ network: destNetworkInfo, page: 'address' }}
-                />
-              </span>
+              {(['source', 'destination'] as const).map((end) => (
+                <span key={end} className="hash">
+                  <span className="muted">{end}</span>{' '}
+                  <SearchableShortHash
+                    text={end === 'source' ? verifier.sourceAddress : verifier.destAddress}
+                    what={`verifier on the ${end} chain`}
+                    search={laneMessages(message)}
+                    network={end === 'source' ? message.sourceNetworkInfo : message.destNetworkInfo}
+                  />
+                </span>
+              ))}
               {verifier.verification && (
                 <span className="hash">
                   <span className="muted">data</span>{' '}
@@ -416,195 +327,37 @@ function VerifiersCard({
 }
 
 function FeesCard({ message }: { readonly message: Message }) {
-  const { tokenAddress, totalAmount, items = [] } = message.fees.fixedFeesDetails;
+  const { sourceNetworkInfo: source, fees } = message;
+  const { tokenAddress, totalAmount, items } = fees.fixedFeesDetails;
   const names = useNames(tokenAddressesOf([message]));
-  const token = names.token(message.sourceNetworkInfo, tokenAddress);
-  const amount = paidAmount(totalAmount, token);
+  const token = names.token(source, tokenAddress);
   return (
-    <Card title="Fees" wide={message.fees.fixedFeesDetails.items !== undefined}>
-      <Fields>
-        <Field name="Total">
-          {amount === null ? (
+    <Card title="Fees" wide={items !== undefined}>
+      <Fields
+        values={{
+          Total: amountWords({
+            units: totalAmount,
+            what: 'total fee',
+            exact: paidAmount(totalAmount, token)?.exact,
+            token,
+          }),
+          'Paid in': (
             <>
-              <strong>{grouped(totalAmount)}</strong> <span className="muted">smallest units</span>
-              <CopyButton text={totalAmount} what="total fee" />
+              <TokenSymbol token={token} />
+              {hash(tokenAddress, 'token', source, {
+                search: {
+                  filters: { sourceChainSelector: source.chainSelector, sourceTokenAddress: tokenAddress },
+                  words: 'messages that transfer this token',
+                },
+                page: 'token',
+              })}
             </>
-          ) : (
-            <>
-              <strong>{amount.exact}</strong> <TokenSymbol token={token} />
-              <span className="exact muted">
-                {grouped(totalAmount)} smallest units
-                <CopyButton text={totalAmount} what="total fee" />
-              </span>
-            </>
-          )}
-        </Field>
-        <Field name="Paid in">
-          <TokenSymbol token={token} />
-          <SearchableHash
-            text={tokenAddress}
-            what="token"
-            search={{
-              filters: {
-                sourceChainSelector: message.sourceNetworkInfo.chainSelector,
-                sourceTokenAddress: tokenAddress,
-              },
-              words: 'messages that transfer this token',
-            }}
-            at={{ network: message.sourceNetworkInfo, page: 'token' }}
-          />
-        </Field>
-      </Fields>
-      {items.length > 0 && (
-        <FeeChart
-          items={items}
-          total={totalAmount}
-          amountOf={(amount) => paidAmount(amount, token)?.exact ?? grouped(amount)}
-          roleOf={(address) => contractRole(message, address, names)}
-          source={message.sourceNetworkInfo}
-          messages={laneMessages(message.sourceNetworkInfo, message.destNetworkInfo)}
-        />
-      )}
-    </Card>
-  );
-}
-
-// ---- Data
-
-/** Longer data is shown only on request. */
-const SHOWN_CHARACTERS = 2_048;
-
-type DataView = 'decoded' | 'text' | 'hex';
-const dataViews: Record<DataView, string> = { decoded: 'Decoded', text: 'Text', hex: 'Hex' };
-
-function DataCard({ data, wide }: { readonly data: string | null; readonly wide: boolean }) {
-  const [chosen, setChosen] = useState<DataView>();
-  if (data === null || data === '0x') {
-    return (
-      <Card title="Data" wide={wide}>
-        <p className="muted">{data === null ? 'Not known.' : 'None.'}</p>
-      </Card>
-    );
-  }
-  const decoded = abiValues(data);
-  const text = textOf(data);
-  const offered: readonly DataView[] = [
-    ...(decoded ? ['decoded' as const] : []),
-    ...(text === null ? [] : ['text' as const]),
-    'hex',
-  ];
-  const view = chosen ?? offered[0] ?? 'hex';
-  return (
-    <Card
-      title="Data"
-      wide={wide}
-      about={
-        <>
-          {counted(byteLength(data), 'byte')}
-          <CopyButton text={data} what="data" />
-        </>
-      }
-    >
-      <Segments
-        legend="How to show the data"
-        options={Object.fromEntries(offered.map((one) => [one, dataViews[one]])) as Record<DataView, string>}
-        chosen={view}
-        onChoose={setChosen}
+          ),
+        }}
       />
-      {view === 'decoded' && decoded && (
-        <>
-          <ol className="abi">
-            {decoded.map(({ type, text: value }, index) => (
-              // biome-ignore lint/suspicious/noArrayIndexKey: a value is known by its place.
-              <li key={index}>
-                <span className="tag">{type}</span>
-                {type === 'address' ? (
-                  <code className="wrap">
-                    <AddressText text={value} />
-                  </code>
-                ) : (
-                  <LongText text={printable(value)} />
-                )}
-              </li>
-            ))}
-          </ol>
-          <p className="muted note">
-            Read as plain ABI. The types are what the words look like; only the receiver knows them.
-          </p>
-        </>
+      {items !== undefined && items.length > 0 && (
+        <FeeChart items={items} total={totalAmount} token={token} message={message} names={names} />
       )}
-      {view === 'text' && text !== null && <LongText text={printableLines(text)} />}
-      {view === 'hex' && <LongText text={data} />}
     </Card>
-  );
-}
-
-const printableLines = (text: string) => text.split('\n').map(printable).join('\n');
-
-function LongText({ text }: { readonly text: string }) {
-  const [isWhole, setWhole] = useState(false);
-  const isLong = text.length > SHOWN_CHARACTERS;
-  return (
-    <div className="long-text">
-      <bdi>
-        <code>{isLong && !isWhole ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text}</code>
-      </bdi>
-      {isLong && (
-        <button type="button" className="button" onClick={() => setWhole(!isWhole)}>
-          {isWhole ? 'Show less' : `Show all ${grouped(text.length)} characters`}
-        </button>
-      )}
-    </div>
-  );
-}
-
-// ---- Recorded changes, and the raw record
-
-function ChangesCard({ history: { changes, truncated } }: { readonly history: MessageHistory }) {
-  return (
-    <details className="card card-wide">
-      <summary>
-        <h2>What Lanescan recorded</h2>
-        <span className="muted">
-          {truncated && 'the latest '}
-          {counted(changes.length, 'change')}
-        </span>
-      </summary>
-      <ol className="changes">
-        {changes.map(({ position, change, status, reorg, recordedAt }) => (
-          <li key={position}>
-            <time dateTime={recordedAt}>{exactTime(recordedAt)}</time>
-            <StatusBadge status={status} />
-            <span className="muted">
-              {change}
-              {reorg && ', removed by a reorganisation'} · position {position}
-            </span>
-          </li>
-        ))}
-      </ol>
-    </details>
-  );
-}
-
-function RawCard({ message }: { readonly message: Message }) {
-  const [isOpen, setOpen] = useState(false);
-  return (
-    <details className="card card-wide" onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
-      <summary>
-        <h2>Raw record</h2>
-        <span className="muted">JSON</span>
-      </summary>
-      {isOpen && (
-        <div className="raw">
-          <p>
-            <CopyButton text={() => JSON.stringify(message, null, 2)} what="record">
-              Copy JSON
-            </CopyButton>{' '}
-            <a href={`${basePath}/v2/messages/${message.messageId}`}>in the API</a>
-          </p>
-          <LongText text={JSON.stringify(message, null, 2)} />
-        </div>
-      )}
-    </details>
   );
 }

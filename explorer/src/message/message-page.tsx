@@ -3,31 +3,28 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams, useRouter, useRouterState } from '@tanstack/react-router';
 import { useEffect } from 'react';
-import type { Attempt, FailureReason, Lane } from '../../../src/client/api-types.ts';
+import type { FailureReason, Lane } from '../../../src/client/api-types.ts';
 import { ResponseError } from '../../../src/client/client.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import { isMessageId, shortHash } from '../../../src/text/format.ts';
-import { isInFlight, laneWords, problemOf, statusWords } from '../../../src/text/message-words.ts';
-import { AddressText } from '../parts/address-text.tsx';
-import { CopyButton } from '../parts/copy-button.tsx';
-import { FreshnessBanner, MessageFreshnessBanner, useIsUnwatched } from '../parts/freshness.tsx';
-import { Icon } from '../parts/icons.tsx';
-import { IndexedSoFar } from '../parts/indexed-so-far.tsx';
-import { isTyping } from '../parts/is-typing.ts';
-import { NeedsAction } from '../parts/message-row.tsx';
-import { LaneLabel } from '../parts/network.tsx';
-import { FailureNotice, Notice, Skeleton } from '../parts/notices.tsx';
-import { useTitle } from '../parts/page-title.ts';
-import { ReasonText } from '../parts/reason-text.tsx';
-import { StatusBadge } from '../parts/status.tsx';
-import { Ago } from '../parts/time.tsx';
+import { problemOf } from '../../../src/text/message-problem.ts';
+import { isInFlight, laneWords, statusWords } from '../../../src/text/message-words.ts';
+import { CopyButton } from '../parts/copy.tsx';
 import {
-  attemptsKey,
+  FreshnessBanner,
+  IndexedSoFar,
+  MessageFreshnessBanner,
+  useIsUnwatched,
+} from '../parts/freshness.tsx';
+import { laneMessages } from '../parts/hash.tsx';
+import { Icon, LaneLabel, NeedsAction, StatusBadge } from '../parts/icons.tsx';
+import { Loaded, Notice, Skeleton, useKeys, useTitle } from '../parts/page.tsx';
+import { AddressText, Ago, ReasonText } from '../parts/text.tsx';
+import {
   attemptsQuery,
-  historyKey,
   historyQuery,
   lanesQuery,
-  messageKey,
+  messageKeys,
   messageQuery,
   searchQuery,
 } from '../server/api-client.ts';
@@ -41,82 +38,89 @@ import { Timeline } from './timeline.tsx';
 
 export function MessagePage() {
   const { messageId } = useParams({ from: '/message/$messageId' });
-  useEscapeBack();
-  if (!isMessageId(messageId)) return <NoMessageId messageId={messageId} />;
-  return <KnownOrNot messageId={messageId.toLowerCase()} />;
-}
-
-function ToNewestMessages() {
-  return (
-    <p>
-      <Link to="/" className="button">
-        Show the newest messages
-      </Link>
-    </p>
+  const router = useRouter();
+  const navigate = useNavigate();
+  useKeys(({ key, defaultPrevented }) => {
+    if (key !== 'Escape' || defaultPrevented || document.querySelector(':popover-open')) return;
+    if (router.state.location.state.isInside) router.history.back();
+    else void navigate({ to: '/' });
+  });
+  return isMessageId(messageId) ? (
+    <KnownOrNot messageId={messageId.toLowerCase()} />
+  ) : (
+    <NoMessageId text={messageId} />
   );
 }
 
-function NoMessageId({ messageId }: { readonly messageId: string }) {
+const toNewestMessages = (
+  <p>
+    <Link to="/" className="button">
+      Show the newest messages
+    </Link>
+  </p>
+);
+
+function NoMessageId({ text }: { readonly text: string }) {
   useTitle('No message id');
   return (
     <Notice title="This is not a message id" tone="problem">
       <p>A message id is 0x and 64 hexadecimal digits. The address of this page has something else:</p>
       <p>
-        <code className="wrap">{messageId.slice(0, 200)}</code>
+        <code className="wrap">{text.slice(0, 200)}</code>
       </p>
-      <ToNewestMessages />
+      {toNewestMessages}
     </Notice>
   );
 }
 
 function KnownOrNot({ messageId }: { readonly messageId: string }) {
   const client = useQueryClient();
-  const { data: message, error, refetch } = useQuery(messageQuery(messageId));
+  const query = useQuery(messageQuery(messageId));
+  const { data: message, error } = query;
   useTitle(
     message
       ? `${statusWords[message.status]} · ${laneWords(message)} · ${shortHash(messageId)}`
       : `Message ${shortHash(messageId)}`,
   );
-  const readAgain = () => {
-    for (const queryKey of [messageKey(messageId), historyKey(messageId), attemptsKey(messageId)])
-      void client.invalidateQueries({ queryKey });
+  const keys = messageKeys(messageId);
+  const readAgain = (...queryKeys: readonly (readonly string[])[]) => {
+    for (const queryKey of queryKeys) void client.invalidateQueries({ queryKey });
   };
   // A message that is not known yet is followed too: it may arrive.
   useLiveChanges({
     parameters: message?.status === 'SUCCESS' ? null : { messageId },
     onChange: ({ change, message: changed }) => {
-      if (change === 'removed') return readAgain();
+      if (change === 'removed') return readAgain(keys.message, keys.history, keys.attempts);
       // A response that is still in flight may be older than this change.
-      void client.cancelQueries({ queryKey: messageKey(messageId) });
-      client.setQueryData(messageKey(messageId), changed);
-      for (const queryKey of [historyKey(messageId), attemptsKey(messageId)])
-        void client.invalidateQueries({ queryKey });
+      void client.cancelQueries({ queryKey: keys.message });
+      client.setQueryData(keys.message, changed);
+      readAgain(keys.history, keys.attempts);
     },
     // It may have changed between the read and the start of the stream.
-    onBegin: () => readAgain(),
+    onBegin: () => readAgain(keys.message, keys.history, keys.attempts),
   });
-  if (message) return <MessageView message={message} />;
-  if (error instanceof ResponseError && error.status === 404) return <NotKnown messageId={messageId} />;
-  if (error) return <FailureNotice error={error} onRetry={() => void refetch()} />;
-  return <MessageSkeleton />;
+  if (!message && error instanceof ResponseError && error.status === 404)
+    return <NotKnown messageId={messageId} />;
+  return (
+    <Loaded query={query} skeleton={<MessageSkeleton />}>
+      {(found) => <MessageView message={found} />}
+    </Loaded>
+  );
 }
 
 function MessageView({ message }: { readonly message: Message }) {
   const { messageId, sourceNetworkInfo, destNetworkInfo } = message;
   const history = useQuery(historyQuery(messageId));
   const { data: executions } = useQuery(attemptsQuery(messageId));
-  const ends = {
-    sourceChainSelector: sourceNetworkInfo.chainSelector,
-    destChainSelector: destNetworkInfo.chainSelector,
-  };
-  const lanes = useQuery(lanesQuery(ends));
-  const lane = lanes.data?.data[0];
+  // Of the last attempt that no reorganisation removed.
+  const reason = executions?.attempts.findLast(({ removedAt }) => removedAt === null)?.reason ?? undefined;
+  const lane = useQuery(lanesQuery(laneMessages(message).filters)).data?.data[0];
   return (
     <article className="message-page">
       <BackLink />
       <MessageFreshnessBanner message={message} />
-      <header className="message-head">
-        <div className="message-state">
+      <header className="message-head stack">
+        <div className="message-state flow">
           <StatusBadge status={message.status} />
           {message.readyForManualExecution && <NeedsAction />}
           {message.version !== null && <span className="tag">CCIP {message.version}</span>}
@@ -127,28 +131,26 @@ function MessageView({ message }: { readonly message: Message }) {
         <h1 className="message-lane">
           <LaneLabel source={sourceNetworkInfo} dest={destNetworkInfo} />
         </h1>
-        <p className="message-id">
+        <p className="line gap-4 muted">
           <code className="wrap">{messageId}</code>
           <CopyButton text={messageId} what="message id" />
         </p>
       </header>
       <Timeline message={message} stages={history.data?.stages} />
-      <Outlook message={message} lane={lane} reason={executions && lastReason(executions.attempts)} />
+      <Outlook message={message} lane={lane} reason={reason} />
       <MessageDetails message={message} history={history.data} attempts={executions?.attempts} lane={lane} />
     </article>
   );
 }
 
-/** The forecast, and what to do. */
-function Outlook({
-  message,
-  lane,
-  reason,
-}: {
+interface OutlookProps {
   readonly message: Message;
   readonly lane: Lane | undefined;
   readonly reason: FailureReason | undefined;
-}) {
+}
+
+/** The forecast, and what to do. */
+function Outlook({ message, lane, reason }: OutlookProps) {
   // Computed every second, so that the text keeps up with the clock.
   const elapsedMs = useTimed((now) => Math.floor((now - Date.parse(message.sendTimestamp)) / 1_000) * 1_000);
   const isUnwatched = useIsUnwatched(message);
@@ -156,13 +158,13 @@ function Outlook({
   const problem = problemOf(message, { reason, isOverdue: expected?.kind === 'overdue' });
   return (
     <>
-      {expected && <ForecastBar expected={expected} elapsedMs={elapsedMs} lane={lane} />}
+      {expected && lane && <ForecastBar expected={expected} elapsedMs={elapsedMs} delivery={lane.delivery} />}
       {problem && (
         <section
-          className={`callout${problem.canBeExecuted ? ' callout-action' : ''}`}
+          className={`callout stack${problem.canBeExecuted ? ' callout-action' : ''}`}
           aria-labelledby="what-happened"
         >
-          <h2 id="what-happened">
+          <h2 id="what-happened" className="line">
             <Icon name={problem.canBeExecuted ? 'hand' : 'info'} />
             {problem.title}
           </h2>
@@ -183,25 +185,26 @@ function Outlook({
               <AddressText text={problem.advice} />
             </p>
           )}
-          {problem.canBeExecuted && <Rescue message={message} />}
-          {problem.canBeExecuted && <ManualExecution message={message} />}
+          {problem.canBeExecuted && (
+            <>
+              <Rescue message={message} />
+              <ManualExecution message={message} />
+            </>
+          )}
         </section>
       )}
     </>
   );
 }
 
-/** Elapsed time against the lane's percentiles, on a scale that ends where "overdue" begins. */
-function ForecastBar({
-  expected,
-  elapsedMs,
-  lane,
-}: {
+interface ForecastBarProps {
   readonly expected: Forecast;
   readonly elapsedMs: number;
-  readonly lane: Lane | undefined;
-}) {
-  const { p50Ms, p90Ms, p99Ms } = lane?.delivery ?? {};
+  readonly delivery: Lane['delivery'];
+}
+
+/** Elapsed time against the lane's percentiles, on a scale that ends where "overdue" begins. */
+function ForecastBar({ expected, elapsedMs, delivery: { p50Ms, p90Ms, p99Ms } }: ForecastBarProps) {
   if (!p50Ms || !p90Ms || !p99Ms) return null;
   // Not linear: most of the scale is for the times of most messages, not for the tail.
   const place = (ms: number) => {
@@ -210,7 +213,7 @@ function ForecastBar({
     return Math.min(100, 80 + ((ms - p90Ms) / Math.max(1, p99Ms - p90Ms)) * 20);
   };
   return (
-    <section className="forecast" data-kind={expected.kind} aria-label="Expected time">
+    <section className="forecast stack" data-kind={expected.kind} aria-label="Expected time">
       <p>{expected.words}</p>
       <svg className="forecast-bar" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
         <rect className="forecast-track" width="100" height="4" />
@@ -237,21 +240,6 @@ function BackLink() {
       )}
     </p>
   );
-}
-
-function useEscapeBack(): void {
-  const router = useRouter();
-  const navigate = useNavigate();
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent) => {
-      if (event.key !== 'Escape' || event.defaultPrevented || isTyping(event.target)) return;
-      if (document.querySelector(':popover-open')) return;
-      if (router.state.location.state.isInside) router.history.back();
-      else void navigate({ to: '/' });
-    };
-    document.addEventListener('keydown', onKey);
-    return () => document.removeEventListener('keydown', onKey);
-  }, [router, navigate]);
 }
 
 /** No message with this id: it may be a transaction hash, a message removed by a reorg, or one not indexed yet. */
@@ -300,7 +288,7 @@ function NotKnown({ messageId }: { readonly messageId: string }) {
         message as soon as it arrives.
       </p>
       <IndexedSoFar />
-      <ToNewestMessages />
+      {toNewestMessages}
     </Notice>
   );
 }
@@ -309,23 +297,18 @@ function MessageSkeleton() {
   return (
     <div className="message-page" aria-busy="true">
       <p className="back" />
-      <div className="message-head">
-        <div className="message-state">
+      <div className="message-head stack">
+        <div className="message-state flow">
           <Skeleton width="120px" />
         </div>
         <p className="message-lane">
           <Skeleton width="320px" />
         </p>
-        <p className="message-id">
+        <p className="line gap-4 muted">
           <Skeleton width="480px" />
         </p>
       </div>
       <div className="timeline-place" />
     </div>
   );
-}
-
-/** Why the last attempt failed that no reorganisation removed. */
-function lastReason(attempts: readonly Attempt[]): FailureReason | undefined {
-  return attempts.findLast(({ removedAt }) => removedAt === null)?.reason ?? undefined;
 }

@@ -47,26 +47,19 @@ export interface Forecast {
 /** Forecast from the lane's delivery times for a message in flight; null where the lane has no deliveries. */
 export function forecast(elapsedMs: number, { p50Ms, p90Ms, p99Ms }: Delivery): Forecast | null {
   if (p50Ms === null || p90Ms === null || p99Ms === null) return null;
+  const [usual, most, nearlyAll] = [duration(p50Ms), duration(p90Ms), duration(p99Ms)];
   if (elapsedMs <= p50Ms) {
-    return {
-      kind: 'on-time',
-      words: `About ${duration(p50Ms - elapsedMs)} to go; half of this lane’s messages take ${duration(p50Ms)}.`,
-    };
+    const left = duration(p50Ms - elapsedMs);
+    return { kind: 'on-time', words: `About ${left} to go; half of this lane’s messages take ${usual}.` };
   }
   if (elapsedMs <= p90Ms) {
-    return {
-      kind: 'soon',
-      words: `Any moment now, within ${duration(p90Ms - elapsedMs)} as a rule; 9 of 10 take less than ${duration(p90Ms)}.`,
-    };
+    const left = duration(p90Ms - elapsedMs);
+    const words = `Any moment now, within ${left} as a rule; 9 of 10 take less than ${most}.`;
+    return { kind: 'soon', words };
   }
   if (elapsedMs <= p99Ms) {
-    return {
-      kind: 'slow',
-      words: `Slower than 9 of 10 on this lane, which take less than ${duration(p90Ms)}. That happens; overdue after ${duration(p99Ms)}.`,
-    };
+    const words = `Slower than 9 of 10 on this lane, which take less than ${most}. That happens; overdue after ${nearlyAll}.`;
+    return { kind: 'slow', words };
   }
-  return {
-    kind: 'overdue',
-    words: `Overdue: 99 of 100 messages on this lane take less than ${duration(p99Ms)}.`,
-  };
+  return { kind: 'overdue', words: `Overdue: 99 of 100 messages on this lane take less than ${nearlyAll}.` };
 }

@@ -1,15 +1,15 @@
 /** "Rescue with your wallet": whether an execution would work now, what would be called, and the button that sends it. */
 import { useQuery } from '@tanstack/react-query';
-import { type ReactNode, useState } from 'react';
+import { useState } from 'react';
 import type { Diagnosis, ManualExecution } from '../../../src/client/api-types.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import { grouped, printable } from '../../../src/text/format.ts';
 import { networkName } from '../../../src/text/message-words.ts';
-import { AddressText } from '../parts/address-text.tsx';
-import { ChainLink, laneMessages, SearchableHash } from '../parts/hash.tsx';
+import { ChainLink, laneMessages } from '../parts/hash.tsx';
 import { Icon } from '../parts/icons.tsx';
+import { AddressText } from '../parts/text.tsx';
 import { diagnosisQuery, manualExecutionQuery, readinessQuery } from '../server/api-client.ts';
-import { Copyable, Field, Fields } from './card.tsx';
+import { Copyable, Fields, hash, muted } from './card.tsx';
 import { gasOf } from './manual-execution.tsx';
 import { type SendableTransaction, type Sending, useSending } from './sending.ts';
 import { useWallets, type Wallet } from './wallets.ts';
@@ -27,7 +27,7 @@ export function Rescue({ message }: { readonly message: Message }) {
   const { data: readiness } = useQuery(readinessQuery);
   if (message.destNetworkInfo.chainFamily !== 'EVM' || readiness === undefined) return null;
   return (
-    <section className="rescue" aria-labelledby="rescue">
+    <section className="rescue stack gap-12" aria-labelledby="rescue">
       <h3 id="rescue">Rescue with your wallet</h3>
       {readiness.simulated ? (
         <p className="muted">This message is simulated: there is nothing to send.</p>
@@ -58,9 +58,17 @@ function RealRescue({ message }: { readonly message: Message }) {
   const sendable = sendableTransaction(execution.data);
   return (
     <>
-      <DiagnosisText diagnosis={diagnosis.data} isPending={diagnosis.isPending} error={diagnosis.error} />
+      {diagnosis.data ? (
+        <DiagnosisText diagnosis={diagnosis.data} />
+      ) : (
+        <p className="muted">
+          {diagnosis.isPending
+            ? 'Trying the execution on the destination…'
+            : `The execution could not be tried beforehand. ${printable(diagnosis.error?.message ?? '')}`}
+        </p>
+      )}
       {canBeBuilt(diagnosis.data) && !diagnosis.isPending && (
-        <label className="rescue-gas">
+        <label className="rescue-gas stack gap-4">
           <span>Gas limit for the receiver</span>
           <input
             className="field"
@@ -82,21 +90,34 @@ function RealRescue({ message }: { readonly message: Message }) {
       {execution.data && (
         <>
           <WhatIsCalled execution={execution.data} message={message} wouldFail={isDoubtful} />
-          {sendable ? (
-            <SendButtons
-              wallets={wallets}
-              label={isDoubtful ? 'Send anyway with' : 'Send with'}
-              isPrimary={!isDoubtful}
-              isBusy={['asking', 'sent', 'included'].includes(state.sending.step)}
-              onSend={(wallet) => state.send(wallet, sendable)}
-            />
-          ) : (
+          {!sendable && (
             <p className="muted">
               It is not sent from here
               {isDoubtful
                 ? ': it would not be executed now.'
                 : ', because its gas is not known. Use the command below.'}
             </p>
+          )}
+          {sendable && wallets.length === 0 && (
+            <p className="muted">
+              No wallet was found in this browser. With a wallet extension you could send it from here;
+              otherwise use the command below.
+            </p>
+          )}
+          {sendable && wallets.length > 0 && (
+            <div className="flow gap-8">
+              {wallets.map((wallet) => (
+                <button
+                  key={wallet.id}
+                  type="button"
+                  className={`button${isDoubtful ? '' : ' primary'}`}
+                  disabled={['asking', 'sent', 'included'].includes(state.sending.step)}
+                  onClick={() => state.send(wallet, sendable)}
+                >
+                  {isDoubtful ? 'Send anyway with' : 'Send with'} {wallet.name}
+                </button>
+              ))}
+            </div>
           )}
           <SendingText
             sending={state.sending}
@@ -120,28 +141,15 @@ function canBeBuilt(diagnosis: Diagnosis | undefined): boolean {
   return diagnosis === undefined || ['succeeds', 'fails', 'untried'].includes(diagnosis.outcome);
 }
 
-function DiagnosisText({
-  diagnosis,
-  isPending,
-  error,
-}: {
-  readonly diagnosis: Diagnosis | undefined;
-  readonly isPending: boolean;
-  readonly error: Error | null;
-}) {
-  if (isPending) return <p className="muted">Trying the execution on the destination…</p>;
-  if (!diagnosis)
-    return (
-      <p className="muted">The execution could not be tried beforehand. {printable(error?.message ?? '')}</p>
-    );
-  const { outcome, text, reason, block } = diagnosis;
+function DiagnosisText({ diagnosis }: { readonly diagnosis: Diagnosis }) {
+  const { outcome, text, reason, block, gasLimit } = diagnosis;
   return (
-    <div className="rescue-diagnosis" data-outcome={outcome} role="status">
-      <strong>
+    <div className="rescue-diagnosis stack gap-4" data-outcome={outcome} role="status">
+      <strong className="line">
         <Icon name={outcome === 'succeeds' || outcome === 'executed' ? 'tick' : 'info'} />
         {headings[outcome]}
       </strong>
-      {(outcome !== 'succeeds' || diagnosis.gasLimit !== null) && (
+      {(outcome !== 'succeeds' || gasLimit !== null) && (
         <p>
           <AddressText text={printable(text)} />
         </p>
@@ -158,106 +166,65 @@ function DiagnosisText({
   );
 }
 
-function WhatIsCalled({
-  execution: { transaction, call, gasLimit, inputs, gasNote },
-  message,
-  wouldFail,
-}: {
+interface WhatIsCalledProps {
   readonly execution: ManualExecution;
   readonly message: Message;
   readonly wouldFail: boolean;
-}) {
+}
+
+function WhatIsCalled({ execution, message, wouldFail }: WhatIsCalledProps) {
+  const { transaction, call, gasLimit, inputs, gasNote } = execution;
+  const { override, message: asSent } = gasLimit;
   return (
-    <Fields>
-      <Field name="Network">
-        {networkName(message.destNetworkInfo)} <span className="muted">chain id {transaction.chainId}</span>
-      </Field>
-      <Field name="Contract">
-        <SearchableHash
-          text={transaction.to}
-          what="off-ramp"
-          search={laneMessages(message.sourceNetworkInfo, message.destNetworkInfo)}
-          at={{ network: message.destNetworkInfo, page: 'address' }}
-        />
-        <span className="muted">
-          the off-ramp{inputs === 'mirror' && ', as the mirrored server names it: check it'}
-        </span>
-      </Field>
-      <Field name="Function">
-        <code>{call.function}</code>{' '}
-        <span className="muted">no value is sent; the call is open to anybody</span>
-      </Field>
-      <Field name="Gas limit">
-        {gasLimit.override === null
-          ? `${grouped(gasLimit.message)} for the receiver, as sent`
-          : `${grouped(gasLimit.override)} for the receiver, instead of ${grouped(gasLimit.message)}`}
-      </Field>
-      <Field name="Gas">
-        {transaction.gas !== null &&
-          `${grouped(String(BigInt(transaction.gas)))} for the transaction, at most `}
-        {gasNote !== null && (
-          <span className="muted">
-            {wouldFail ? 'not estimated, because it would fail' : printable(gasNote)}
-          </span>
-        )}
-      </Field>
-      <Field name="Data">
-        <Copyable
-          text={transaction.data}
-          what="call data"
-          shown={`${grouped(String(transaction.data.length / 2 - 1))} bytes`}
-        />
-      </Field>
-    </Fields>
+    <Fields
+      values={{
+        Network: (
+          <>
+            {networkName(message.destNetworkInfo)} {muted(`chain id ${transaction.chainId}`)}
+          </>
+        ),
+        Contract: (
+          <>
+            {hash(transaction.to, 'off-ramp', message.destNetworkInfo, { search: laneMessages(message) })}
+            {muted(`the off-ramp${inputs === 'mirror' ? ', as the mirrored server names it: check it' : ''}`)}
+          </>
+        ),
+        Function: (
+          <>
+            <code>{call.function}</code> {muted('no value is sent; the call is open to anybody')}
+          </>
+        ),
+        'Gas limit':
+          override === null
+            ? `${grouped(asSent)} for the receiver, as sent`
+            : `${grouped(override)} for the receiver, instead of ${grouped(asSent)}`,
+        Gas: (
+          <>
+            {transaction.gas !== null &&
+              `${grouped(String(BigInt(transaction.gas)))} for the transaction, at most `}
+            {gasNote !== null &&
+              muted(wouldFail ? 'not estimated, because it would fail' : printable(gasNote))}
+          </>
+        ),
+        Data: (
+          <Copyable
+            text={transaction.data}
+            what="call data"
+            shown={`${grouped(String(transaction.data.length / 2 - 1))} bytes`}
+          />
+        ),
+      }}
+    />
   );
 }
 
-function SendButtons({
-  wallets,
-  label,
-  isPrimary,
-  isBusy,
-  onSend,
-}: {
-  readonly wallets: readonly Wallet[];
-  readonly label: string;
-  readonly isPrimary: boolean;
-  readonly isBusy: boolean;
-  readonly onSend: (wallet: Wallet) => void;
-}) {
-  if (wallets.length === 0)
-    return (
-      <p className="muted">
-        No wallet was found in this browser. With a wallet extension you could send it from here; otherwise
-        use the command below.
-      </p>
-    );
-  return (
-    <div className="rescue-wallets">
-      {wallets.map((wallet) => (
-        <button
-          key={wallet.id}
-          type="button"
-          className={`button${isPrimary ? ' primary' : ''}`}
-          disabled={isBusy}
-          onClick={() => onSend(wallet)}
-        >
-          {label} {wallet.name}
-        </button>
-      ))}
-    </div>
-  );
-}
-
-function SendingText({
-  sending,
-  message,
-  onSwitch,
-}: {
+interface SendingTextProps {
   readonly sending: Sending;
   readonly message: Message;
   readonly onSwitch: (wallet: Wallet) => void;
-}) {
+}
+
+function SendingText({ sending, message, onSwitch }: SendingTextProps) {
   const dest = networkName(message.destNetworkInfo);
   switch (sending.step) {
     case 'idle':
@@ -266,7 +233,7 @@ function SendingText({
       return <p role="status">Your wallet asks you. Answer there.</p>;
     case 'wrong-chain':
       return (
-        <div className="rescue-wallets" role="alert">
+        <div className="flow gap-8" role="alert">
           <p>
             Your wallet is on chain {sending.chainId}, and this goes to {dest}.
           </p>
@@ -288,45 +255,20 @@ function SendingText({
           Nothing was sent: {sending.text}
         </p>
       );
-    case 'sent':
+    default: {
+      const { step, hash } = sending;
+      const words = {
+        sent: `Sent. It waits to get into a block of ${dest}.`,
+        included: `It is in a block of ${dest}. This page shows the outcome as soon as this server has read that block.`,
+        reverted: 'The transaction was reverted: the message is as it was before.',
+      };
       return (
-        <Following hash={sending.hash} message={message}>
-          Sent. It waits to get into a block of {dest}.
-        </Following>
+        <div role="status">
+          <p>{words[step]}</p>
+          <Copyable text={hash} what="transaction hash" />
+          <ChainLink text={hash} what="transaction" network={message.destNetworkInfo} page="transaction" />
+        </div>
       );
-    case 'included':
-      return (
-        <Following hash={sending.hash} message={message}>
-          It is in a block of {dest}. This page shows the outcome as soon as this server has read that block.
-        </Following>
-      );
-    case 'reverted':
-      return (
-        <Following hash={sending.hash} message={message}>
-          The transaction was reverted: the message is as it was before.
-        </Following>
-      );
+    }
   }
-}
-
-function Following({
-  hash,
-  message,
-  children,
-}: {
-  readonly hash: string;
-  readonly message: Message;
-  readonly children: ReactNode;
-}) {
-  return (
-    <div role="status">
-      <p>{children}</p>
-      <Copyable text={hash} what="transaction hash" />
-      <ChainLink
-        text={hash}
-        what="transaction"
-        at={{ network: message.destNetworkInfo, page: 'transaction' }}
-      />
-    </div>
-  );
 }

@@ -1,72 +1,52 @@
 /** Sends a manual execution through a wallet, step by step, and follows it into a block. */
-import { useEffect, useSyncExternalStore } from 'react';
+import { useEffect } from 'react';
 import type { ManualExecution } from '../../../src/client/api-types.ts';
 import type { Message } from '../../../src/domain/message.ts';
+import { createStore } from '../server/store.ts';
 import {
   accountOf,
   chainOf,
-  REJECTED,
-  receiptOf,
+  outcomeOf,
   sendTransaction,
   switchChain,
-  UNKNOWN_CHAIN,
   type Wallet,
-  walletErrorCode,
-  walletErrorText,
+  walletProblem,
 } from './wallets.ts';
+
+type Question = 'account' | 'chain' | 'transaction';
 
 export type Sending =
   | { readonly step: 'idle' }
   /** Waits for the visitor's answer in the wallet. */
-  | { readonly step: 'asking'; readonly what: 'account' | 'chain' | 'transaction' }
+  | { readonly step: 'asking'; readonly what: Question }
   | { readonly step: 'wrong-chain'; readonly wallet: Wallet; readonly chainId: number }
-  | { readonly step: 'rejected'; readonly what: 'account' | 'chain' | 'transaction' }
+  | { readonly step: 'rejected'; readonly what: Question }
   | { readonly step: 'failed'; readonly text: string }
   | { readonly step: 'sent'; readonly wallet: Wallet; readonly hash: string }
-  | { readonly step: 'included'; readonly hash: string }
-  | { readonly step: 'reverted'; readonly hash: string };
+  | { readonly step: 'included' | 'reverted'; readonly hash: string };
 
 const RECEIPT_INTERVAL_MS = 2_000;
 
 /** A transaction whose gas is known. */
 export type SendableTransaction = ManualExecution['transaction'] & { readonly gas: string };
 
-export interface SendingState {
-  readonly sending: Sending;
-  send(wallet: Wallet, transaction: SendableTransaction): void;
-  /** Asks the wallet to change the chain, then sends. */
-  switchAndSend(wallet: Wallet, transaction: SendableTransaction): void;
-}
-
 /** Outlive the page: a visitor who leaves it and comes back still sees what was sent, and sends it only once. */
-const sendings = new Map<string, Sending>();
-const listeners = new Set<() => void>();
+const sendings = createStore<ReadonlyMap<string, Sending>>(new Map());
 const idle: Sending = { step: 'idle' };
 
-function watch(listener: () => void): () => void {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
-}
-
 /** Of a message as it is: a new attempt begins anew. */
-export function useSending({ messageId, status, receiptTransactionHash }: Message): SendingState {
+export function useSending({ messageId, status, receiptTransactionHash }: Message) {
   const key = `${messageId} ${status} ${receiptTransactionHash}`;
-  const sending = useSyncExternalStore(watch, () => sendings.get(key) ?? idle);
-  const setSending = (next: Sending): void => {
-    sendings.set(key, next);
-    for (const listener of listeners) listener();
-  };
+  const sending = sendings.use().get(key) ?? idle;
+  const setSending = (next: Sending): void => sendings.set(new Map([...sendings.get(), [key, next]]));
 
-  const ask = async <T>(what: 'account' | 'chain' | 'transaction', request: () => Promise<T>): Promise<T> => {
+  const ask = async <T>(what: Question, request: () => Promise<T>): Promise<T> => {
     setSending({ step: 'asking', what });
     try {
       return await request();
     } catch (error) {
-      const code = walletErrorCode(error);
-      if (code === REJECTED) setSending({ step: 'rejected', what });
-      else if (code === UNKNOWN_CHAIN)
-        setSending({ step: 'failed', text: 'The wallet does not know this network. Add it there first.' });
-      else setSending({ step: 'failed', text: walletErrorText(error) });
+      const text = walletProblem(error);
+      setSending(text === null ? { step: 'rejected', what } : { step: 'failed', text });
       throw error;
     }
   };
@@ -87,10 +67,8 @@ export function useSending({ messageId, status, receiptTransactionHash }: Messag
     if (sending.step !== 'sent') return;
     const { wallet, hash } = sending;
     const timer = setInterval(() => {
-      receiptOf(wallet, hash).then(
-        (receipt) => {
-          if (receipt) setSending({ step: receipt.isSuccess ? 'included' : 'reverted', hash });
-        },
+      outcomeOf(wallet, hash).then(
+        (step) => step && setSending({ step, hash }),
         // A wallet that does not answer is asked again; the index will show the attempt in any case.
         () => undefined,
       );
@@ -102,8 +80,10 @@ export function useSending({ messageId, status, receiptTransactionHash }: Messag
   const ignore = () => undefined;
   return {
     sending,
-    send: (wallet, transaction) => void sendNow(wallet, transaction).catch(ignore),
-    switchAndSend: (wallet, transaction) =>
+    send: (wallet: Wallet, transaction: SendableTransaction) =>
+      void sendNow(wallet, transaction).catch(ignore),
+    /** Asks the wallet to change the chain, then sends. */
+    switchAndSend: (wallet: Wallet, transaction: SendableTransaction) =>
       void ask('chain', () => switchChain(wallet, transaction.chainId))
         .then(() => sendNow(wallet, transaction))
         .catch(ignore),

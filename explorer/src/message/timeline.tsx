@@ -4,8 +4,8 @@ import type { Stage } from '../../../src/client/api-types.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import { clockTime, dayName, duration, exactTime } from '../../../src/text/format.ts';
 import { statusWords } from '../../../src/text/message-words.ts';
-import { Skeleton } from '../parts/notices.tsx';
-import { StatusIcon, statusTones } from '../parts/status.tsx';
+import { StatusIcon, toneOf } from '../parts/icons.tsx';
+import { Skeleton } from '../parts/page.tsx';
 import { useTimed } from '../server/clock.ts';
 import { type Step, stepsOf } from './outlook.ts';
 
@@ -46,24 +46,24 @@ function TimelineStep({ step, firstDay }: { readonly step: Step; readonly firstD
       <span className="step-mark">
         {state === 'ahead' ? <span className="step-ahead" /> : <StatusIcon status={status} />}
       </span>
-      <span className={`step-name${state === 'ahead' ? '' : ` tone-${statusTones[status]}`}`}>
+      <span className="step-name" style={state === 'ahead' ? {} : toneOf(status)}>
         {status === 'SUCCESS' ? 'Executed' : statusWords[status]}
       </span>
       {at !== null && (
-        <time className="step-time" dateTime={at} title={exactTime(at)}>
+        <time className="step-time muted small" dateTime={at} title={exactTime(at)}>
           {(isOtherDay || status === 'SENT') && `${dayName(at)}, `}
           {clockTime(at)}
         </time>
       )}
-      {stage !== null && at === null && <span className="step-time">time not known</span>}
-      {tookMs !== null && <span className="step-took">+{duration(tookMs)}</span>}
+      {stage !== null && at === null && <span className="step-time muted small">time not known</span>}
+      {tookMs !== null && <span className="step-took small">+{duration(tookMs)}</span>}
       {state === 'current' && at !== null && status !== 'FAILED' && <SoFar since={at} />}
-      {state === 'ahead' && <span className="step-time">to come</span>}
+      {state === 'ahead' && <span className="step-time muted small">to come</span>}
     </li>
   );
 }
 
 function SoFar({ since }: { readonly since: string }) {
   const text = useTimed((now) => duration(Math.max(0, now - Date.parse(since))));
-  return <span className="step-so-far">for {text} now</span>;
+  return <span className="step-so-far small">for {text} now</span>;
 }

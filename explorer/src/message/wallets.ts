@@ -1,9 +1,10 @@
 /** Wallets of the visitor's browser: discovery by EIP-6963, requests by EIP-1193. */
-import { useSyncExternalStore } from 'react';
+import { useEffect } from 'react';
 import { printable } from '../../../src/text/format.ts';
+import { createStore } from '../server/store.ts';
 
 /** EIP-1193. */
-export interface WalletProvider {
+interface WalletProvider {
   request(call: { readonly method: string; readonly params?: readonly unknown[] }): Promise<unknown>;
 }
 
@@ -23,55 +24,42 @@ interface AnnouncementDetail {
 const MAX_WALLETS = 20;
 const MAX_NAME_LENGTH = 40;
 
-let wallets: readonly Wallet[] = [];
-const listeners = new Set<() => void>();
+const wallets = createStore<readonly Wallet[]>([]);
 
 function onAnnouncement(event: Event): void {
   const { info, provider } = ((event as CustomEvent<unknown>).detail ?? {}) as AnnouncementDetail;
   if (typeof info?.uuid !== 'string' || typeof info.name !== 'string' || !isProvider(provider)) return;
   const { uuid, name } = info;
-  if (wallets.some(({ id }) => id === uuid) || wallets.length >= MAX_WALLETS) return;
-  wallets = [...wallets, { id: uuid, name: printable(name).slice(0, MAX_NAME_LENGTH), provider }];
-  for (const listener of listeners) listener();
+  const known = wallets.get();
+  if (known.some(({ id }) => id === uuid) || known.length >= MAX_WALLETS) return;
+  wallets.set([...known, { id: uuid, name: printable(name).slice(0, MAX_NAME_LENGTH), provider }]);
 }
 
 function isProvider(provider: Partial<WalletProvider> | undefined): provider is WalletProvider {
   return typeof provider?.request === 'function';
 }
 
-function watch(listener: () => void): () => void {
-  listeners.add(listener);
-  if (listeners.size === 1) {
-    window.addEventListener('eip6963:announceProvider', onAnnouncement);
-    window.dispatchEvent(new Event('eip6963:requestProvider'));
-  }
-  return () => {
-    listeners.delete(listener);
-    if (listeners.size === 0) window.removeEventListener('eip6963:announceProvider', onAnnouncement);
-  };
-}
-
 /** The wallets that have announced themselves so far. */
 export function useWallets(): readonly Wallet[] {
-  return useSyncExternalStore(watch, () => wallets);
+  useEffect(() => {
+    window.addEventListener('eip6963:announceProvider', onAnnouncement);
+    window.dispatchEvent(new Event('eip6963:requestProvider'));
+    return () => window.removeEventListener('eip6963:announceProvider', onAnnouncement);
+  }, []);
+  return wallets.use();
 }
 
 /** The visitor did not want it (EIP-1193). */
-export const REJECTED = 4001;
+const REJECTED = 4001;
 /** The wallet does not know the chain (EIP-3085). */
-export const UNKNOWN_CHAIN = 4902;
-
-/** The code of an error that a wallet threw; undefined where it has none. */
-export function walletErrorCode(error: unknown): number | undefined {
-  const { code } = (error ?? {}) as { readonly code?: unknown };
-  return typeof code === 'number' ? code : undefined;
-}
-
+const UNKNOWN_CHAIN = 4902;
 const MAX_ERROR_LENGTH = 300;
 
-/** What a wallet said, shortened. */
-export function walletErrorText(error: unknown): string {
-  const { message } = (error ?? {}) as { readonly message?: unknown };
+/** What a wallet said, shortened; null where the visitor declined. */
+export function walletProblem(error: unknown): string | null {
+  const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: unknown };
+  if (code === REJECTED) return null;
+  if (code === UNKNOWN_CHAIN) return 'The wallet does not know this network. Add it there first.';
   return printable(typeof message === 'string' ? message : String(error)).slice(0, MAX_ERROR_LENGTH);
 }
 
@@ -87,28 +75,20 @@ export async function accountOf({ provider }: Wallet): Promise<string> {
   return account;
 }
 
-function hexadecimal(number: number): string {
-  return `0x${number.toString(16)}`;
-}
+const hexadecimal = (number: number) => `0x${number.toString(16)}`;
 
 export async function switchChain({ provider }: Wallet, chainId: number): Promise<void> {
-  await provider.request({
-    method: 'wallet_switchEthereumChain',
-    params: [{ chainId: hexadecimal(chainId) }],
-  });
-}
-
-export interface WalletTransaction {
-  readonly chainId: number;
-  readonly from: string;
-  readonly to: string;
-  readonly data: string;
-  readonly value: string;
-  readonly gas: string;
+  const params = [{ chainId: hexadecimal(chainId) }];
+  await provider.request({ method: 'wallet_switchEthereumChain', params });
 }
 
 /** Resolves to the hash. The chain is named: the visitor may change it in the wallet at any time. */
-export async function sendTransaction({ provider }: Wallet, transaction: WalletTransaction): Promise<string> {
+export async function sendTransaction(
+  { provider }: Wallet,
+  transaction: { readonly [name in 'from' | 'to' | 'data' | 'value' | 'gas']: string } & {
+    readonly chainId: number;
+  },
+): Promise<string> {
   const params = [{ ...transaction, chainId: hexadecimal(transaction.chainId) }];
   const hash = await provider.request({ method: 'eth_sendTransaction', params });
   if (typeof hash !== 'string' || !/^0x[0-9a-fA-F]{64}$/.test(hash))
@@ -116,12 +96,12 @@ export async function sendTransaction({ provider }: Wallet, transaction: WalletT
   return hash;
 }
 
-/** Whether the transaction is in a block, and succeeded there; undefined while it is in none. */
-export async function receiptOf(
+/** What became of the transaction; undefined while it is in no block. */
+export async function outcomeOf(
   { provider }: Wallet,
   hash: string,
-): Promise<{ readonly isSuccess: boolean } | undefined> {
+): Promise<'included' | 'reverted' | undefined> {
   const receipt = await provider.request({ method: 'eth_getTransactionReceipt', params: [hash] });
   if (typeof receipt !== 'object' || receipt === null) return undefined;
-  return { isSuccess: Number((receipt as { readonly status?: unknown }).status) === 1 };
+  return Number((receipt as { readonly status?: unknown }).status) === 1 ? 'included' : 'reverted';
 }

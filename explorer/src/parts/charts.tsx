@@ -1,7 +1,7 @@
 /**
  * Charts in SVG. Each shows its values in words under the pointer, and has a table for screen readers.
  */
-import { type ReactNode, useState } from 'react';
+import { useState } from 'react';
 import { grouped } from '../../../src/text/format.ts';
 
 export interface Bar {
@@ -35,16 +35,24 @@ export function BarChart({
   const totals = bars.map(({ parts }) => parts.reduce((sum, { value }) => sum + value, 0));
   const highest = Math.max(1, ...totals);
   const series = [
-    ...new Map(bars.flatMap(({ parts }) => parts.map((part) => [part.series, part.tone] as const))),
+    ...new Map(bars.flatMap(({ parts }) => parts.map((part) => [part.series, part] as const))).values(),
   ];
   const shown = pointed === undefined ? undefined : bars[pointed];
   return (
     <figure className="chart">
-      <p className="chart-reading" aria-hidden="true">
-        {shown ? (
-          <Reading bar={shown} total={totals[pointed ?? 0] ?? 0} format={format} />
-        ) : (
-          <Legend series={series} />
+      <p className="chart-reading flow" aria-hidden="true">
+        {shown && (
+          <>
+            <strong>{shown.name}</strong> <span>{format(totals[pointed ?? 0] ?? 0)}</span>
+          </>
+        )}
+        {(shown ? shown.parts.filter(({ value }) => value > 0 && shown.parts.length > 1) : series).map(
+          (part) => (
+            <span key={part.series} className="legend inline muted">
+              <span className="key" style={{ background: `var(--fill-${part.tone})` }} />
+              {shown ? `${format(part.value)} ${part.series.toLowerCase()}` : part.series}
+            </span>
+          ),
         )}
       </p>
       <div className="chart-plot">
@@ -72,7 +80,7 @@ export function BarChart({
                   return (
                     <rect
                       key={name}
-                      className={`fill-${tone}`}
+                      fill={`var(--fill-${tone})`}
                       x={index * STEP + 1}
                       y={top}
                       width={STEP - 2}
@@ -115,7 +123,7 @@ export function BarChart({
           <thead>
             <tr>
               <th scope="col">When</th>
-              {series.map(([name]) => (
+              {series.map(({ series: name }) => (
                 <th key={name} scope="col">
                   {name}
                 </th>
@@ -126,7 +134,7 @@ export function BarChart({
             {bars.map(({ key, name, parts }) => (
               <tr key={key}>
                 <th scope="row">{name}</th>
-                {series.map(([wanted]) => (
+                {series.map(({ series: wanted }) => (
                   <td key={wanted}>{format(parts.find((part) => part.series === wanted)?.value ?? 0)}</td>
                 ))}
               </tr>
@@ -136,39 +144,6 @@ export function BarChart({
       </div>
     </figure>
   );
-}
-
-function Reading({
-  bar,
-  total,
-  format,
-}: {
-  readonly bar: Bar;
-  readonly total: number;
-  readonly format: (value: number) => string;
-}): ReactNode {
-  const parts = bar.parts.filter(({ value }) => value > 0);
-  return (
-    <>
-      <strong>{bar.name}</strong> <span>{format(total)}</span>
-      {bar.parts.length > 1 &&
-        parts.map(({ series, tone, value }) => (
-          <span key={series} className="legend">
-            <span className={`key fill-${tone}`} />
-            {format(value)} {series.toLowerCase()}
-          </span>
-        ))}
-    </>
-  );
-}
-
-function Legend({ series }: { readonly series: readonly (readonly [string, string])[] }): ReactNode {
-  return series.map(([name, tone]) => (
-    <span key={name} className="legend">
-      <span className={`key fill-${tone}`} />
-      {name}
-    </span>
-  ));
 }
 
 /** One bar, divided by shares. */
@@ -182,7 +157,10 @@ export function ShareBar({
     <div className="share-bar" aria-hidden="true">
       {parts.map(({ key, tone, value }) =>
         value === 0 ? null : (
-          <span key={key} className={`fill-${tone}`} style={{ flexGrow: Math.max(value, total / 400) }} />
+          <span
+            key={key}
+            style={{ background: `var(--fill-${tone})`, flexGrow: Math.max(value, total / 400) }}
+          />
         ),
       )}
     </div>

@@ -5,20 +5,21 @@
  */
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
-import type { Indexing, Network, NetworkList } from '../../../src/client/api-types.ts';
+import type { NetworkList } from '../../../src/client/api-types.ts';
+import { blockNoun } from '../../../src/domain/chain-families.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import { ageInWords, exactTime } from '../../../src/text/format.ts';
 import { networkName } from '../../../src/text/message-words.ts';
-import { freshnessQuery } from '../server/api-client.ts';
+import { freshnessQuery, networksQuery } from '../server/api-client.ts';
 import { useTimed } from '../server/clock.ts';
 import { Icon } from './icons.tsx';
+import { Ago } from './text.tsx';
 
 /** A network or a mirror that is not read, and when its process was last alive. */
 interface Outage {
   readonly kind: 'stopped' | 'troubled';
   /** The network; null for a mirror. */
-  readonly network: Network | null;
+  readonly network: NetworkList['data'][number] | null;
   readonly lastSeenAt: string;
 }
 
@@ -45,47 +46,31 @@ export function useFreshness(): Freshness {
 }
 
 function freshnessOf({ simulated, data, mirrors, lastChangeAt }: NetworkList): Freshness {
-  const networks = data.flatMap((network) =>
-    network.indexing ? [{ network, indexing: network.indexing }] : [],
-  );
-  const outages = [
-    ...networks.flatMap(({ network, indexing }) => outageOf(network, indexing) ?? []),
-    ...mirrors.flatMap(({ health, lastSeenAt }): readonly Outage[] =>
-      health === 'ok'
-        ? []
-        : [{ kind: health === 'stopped' ? 'stopped' : 'troubled', network: null, lastSeenAt }],
-    ),
+  const sources = [
+    ...data.flatMap((network) => (network.indexing ? [{ network, ...network.indexing }] : [])),
+    ...mirrors.map(({ health, lastSeenAt }) => ({ network: null, health, lastSeenAt })),
   ];
-  const sources = networks.length + mirrors.length;
-  const isLagging = networks.some(({ indexing }) => indexing.health === 'lagging');
-  const stopped = outages.filter(({ kind }) => kind === 'stopped');
-  const state =
-    stopped.length > 0
-      ? 'stopped'
-      : outages.length > 0 || isLagging
-        ? 'behind'
-        : sources > 0 || simulated
-          ? 'live'
-          : 'imported';
-  return { state, outages, isEverything: sources > 0 && stopped.length === sources, lastChangeAt };
+  const outages = sources
+    .filter(({ health }) => health !== 'ok' && health !== 'lagging')
+    .map(({ network, health, lastSeenAt }): Outage => {
+      return { kind: health === 'stopped' ? 'stopped' : 'troubled', network, lastSeenAt };
+    });
+  const stopped = outages.filter(({ kind }) => kind === 'stopped').length;
+  const isLagging = sources.some(({ health }) => health !== 'ok');
+  const state = sources.length > 0 || simulated ? 'live' : 'imported';
+  return {
+    state: stopped > 0 ? 'stopped' : isLagging ? 'behind' : state,
+    outages,
+    isEverything: sources.length > 0 && stopped === sources.length,
+    lastChangeAt,
+  };
 }
 
-function outageOf(network: Network, { health, lastSeenAt }: Indexing): Outage | null {
-  if (health === 'stopped') return { kind: 'stopped', network, lastSeenAt };
-  return health === 'failing' || health === 'stale' ? { kind: 'troubled', network, lastSeenAt } : null;
-}
-
-/** For the list of messages: all outages. */
-export function FreshnessBanner() {
-  const { outages, isEverything } = useFreshness();
-  return <OutageBanner outages={outages} isEverything={isEverything} />;
-}
-
-/** For a message: the outages of its networks and of mirrors. A delivered message does not change any more. */
-export function MessageFreshnessBanner({ message }: { readonly message: Message }) {
-  const outages = useOutagesOf(message);
-  if (message.status === 'SUCCESS') return null;
-  return <OutageBanner outages={outages} isEverything={false} />;
+/** The outages of a message's networks and of mirrors. */
+function useOutagesOf({ sourceNetworkInfo, destNetworkInfo }: Message): readonly Outage[] {
+  const { outages } = useFreshness();
+  const ends = [sourceNetworkInfo.chainSelector, destNetworkInfo.chainSelector];
+  return outages.filter(({ network }) => network === null || ends.includes(network.chainSelector));
 }
 
 /** Whether changes of a message are no longer seen: it may have moved on, so it must not be called late. */
@@ -93,43 +78,43 @@ export function useIsUnwatched(message: Message): boolean {
   return useOutagesOf(message).some(({ kind }) => kind === 'stopped');
 }
 
-function useOutagesOf({ sourceNetworkInfo, destNetworkInfo }: Message): readonly Outage[] {
-  const { outages } = useFreshness();
-  const ends = [sourceNetworkInfo.chainSelector, destNetworkInfo.chainSelector];
-  return outages.filter(({ network }) => network === null || ends.includes(network.chainSelector));
+/** For a message. A delivered one does not change any more. */
+export function MessageFreshnessBanner({ message }: { readonly message: Message }) {
+  const outages = useOutagesOf(message);
+  return message.status === 'SUCCESS' ? null : <OutageBanner outages={outages} isEverything={false} />;
 }
 
-function OutageBanner({
-  outages,
-  isEverything,
-}: {
-  readonly outages: readonly Outage[];
-  readonly isEverything: boolean;
-}) {
+/** For the list of messages: all outages. */
+export function FreshnessBanner() {
+  return <OutageBanner {...useFreshness()} />;
+}
+
+function OutageBanner({ outages, isEverything }: Pick<Freshness, 'outages' | 'isEverything'>) {
   const stopped = outages.filter(({ kind }) => kind === 'stopped');
-  const shown = stopped.length > 0 ? stopped : outages;
-  const [first, ...more] = shown;
+  const isStopped = stopped.length > 0;
+  const shown = isStopped ? stopped : outages;
+  const [earliest] = shown.map(({ lastSeenAt }) => lastSeenAt).sort();
   // Always in the page, so that a screen reader announces its new content.
   return (
     <div role="status">
-      {first && (
+      {earliest !== undefined && (
         <div className="outage">
           <Icon name="hand" />
           <p>
             <strong>
-              {stopped.length === 0 ? (
-                <>{subject(shown, isEverything)} has problems.</>
-              ) : (
+              <OutageSubject outages={shown} isEverything={isEverything} />
+              {isStopped ? (
                 <>
-                  {subject(shown, isEverything)} stopped <Since at={earliest(first, more)} />.
+                  {' '}
+                  stopped <Since at={earliest} />.
                 </>
+              ) : (
+                ' has problems.'
               )}
             </strong>{' '}
-            {stopped.length === 0
-              ? 'New messages and status changes may come late.'
-              : 'New messages and status changes are missing.'}
+            New messages and status changes {isStopped ? 'are missing' : 'may come late'}.
           </p>
-          <Link to="/network" className="outage-more">
+          <Link to="/network" className="outage-more small">
             Networks
           </Link>
         </div>
@@ -140,7 +125,7 @@ function OutageBanner({
 
 const NAMED = 2;
 
-function subject(outages: readonly Outage[], isEverything: boolean): ReactNode {
+function OutageSubject({ outages, isEverything }: Pick<Freshness, 'outages' | 'isEverything'>) {
   const names = outages.flatMap(({ network }) => (network ? [networkName(network)] : []));
   if (names.length === 0) return 'Mirroring';
   if (isEverything && names.length > 1) return 'Indexing';
@@ -153,15 +138,40 @@ function subject(outages: readonly Outage[], isEverything: boolean): ReactNode {
   );
 }
 
-function earliest(first: Outage, more: readonly Outage[]): string {
-  return more.reduce((at, { lastSeenAt }) => (lastSeenAt < at ? lastSeenAt : at), first.lastSeenAt);
-}
-
 function Since({ at }: { readonly at: string }) {
   const text = useTimed((now) => ageInWords(now - Date.parse(at)));
   return (
     <time dateTime={at} title={exactTime(at)}>
       {text} ago
     </time>
+  );
+}
+
+/** How far each network is indexed: shown where a message was not found. */
+export function IndexedSoFar() {
+  const { data } = useQuery(networksQuery(false));
+  if (!data || data.simulated) return null;
+  const indexed = data.data.flatMap((network) =>
+    network.indexing ? [{ ...network, ...network.indexing }] : [],
+  );
+  if (indexed.length === 0) {
+    return (
+      <p className="muted">
+        No network is indexed here: records come from imports only, and it was not among them.
+      </p>
+    );
+  }
+  return (
+    <ul className="stack gap-4">
+      {indexed.map(({ indexedBlock, health, lastSeenAt, ...network }) => (
+        <li key={network.chainSelector}>
+          <bdi>{networkName(network)}</bdi>: indexed to {blockNoun(network.chainFamily)} {indexedBlock ?? '–'}
+          <span className="muted">
+            {' '}
+            ({health}, last seen <Ago at={lastSeenAt} suffix=" ago" />)
+          </span>
+        </li>
+      ))}
+    </ul>
   );
 }

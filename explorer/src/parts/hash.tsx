@@ -1,27 +1,29 @@
 /** Ids, hashes and addresses with a copy button: short in lists, whole on pages. */
 import { Link } from '@tanstack/react-router';
-import type { NetworkInfo } from '../../../src/domain/message.ts';
+import type { Message, NetworkInfo } from '../../../src/domain/message.ts';
 import { type ExplorerPage, explorerLink } from '../../../src/domain/networks/explorer-links.ts';
 import { printable, shortHash } from '../../../src/text/format.ts';
 import { networkName } from '../../../src/text/message-words.ts';
 import { useExplorerUrls, useNames } from '../server/names.ts';
 import type { Filters } from '../server/search-view.ts';
-import { CopyButton } from './copy-button.tsx';
+import { CopyButton } from './copy.tsx';
 import { Icon } from './icons.tsx';
 
 export function ShortHash({ text, what }: { readonly text: string; readonly what: string }) {
   return (
     <span className="hash">
-      <code title={text}>{shortHash(text)}</code>
+      <code title={text.slice(0, 2_000)}>{shortHash(text)}</code>
       <CopyButton text={text} what={what} />
     </span>
   );
 }
 
-/** Where a value is on its chain. */
-interface Place {
+interface HashProps {
+  readonly text: string;
+  readonly what: string;
+  /** Its network: it is linked to the network's block explorer, and named by the operator's label. */
   readonly network: NetworkInfo;
-  readonly page: ExplorerPage;
+  readonly page?: ExplorerPage | undefined;
 }
 
 /** Messages, by filters and in words. */
@@ -30,12 +32,15 @@ export interface MessagesOf {
   readonly words: string;
 }
 
-/** The messages from one network to another, which their ramps, verifiers and executors have to do with. */
-export function laneMessages(source: NetworkInfo, dest: NetworkInfo): MessagesOf {
+/** The messages of a lane, which its ramps, verifiers and executors have to do with. */
+export function laneMessages({
+  sourceNetworkInfo: source,
+  destNetworkInfo: dest,
+}: Pick<Message, 'sourceNetworkInfo' | 'destNetworkInfo'>) {
   return {
     filters: { sourceChainSelector: source.chainSelector, destChainSelector: dest.chainSelector },
     words: `messages from ${networkName(source)} to ${networkName(dest)}`,
-  };
+  } satisfies MessagesOf;
 }
 
 /** The messages that a network sends, which its router has to do with. */
@@ -46,31 +51,33 @@ export function sentMessages(source: NetworkInfo): MessagesOf {
   };
 }
 
-interface HashProps {
-  readonly text: string;
-  readonly what: string;
-  /** Links it to the network's block explorer, and names it by the operator's label. */
-  readonly at?: Place;
+export interface SearchableHashProps extends HashProps {
+  readonly filter?: keyof Filters;
+  /** Where no message has the value itself. */
+  readonly search?: MessagesOf;
   /** What the contract is to the message. */
   readonly role?: string | undefined;
 }
 
-/** A whole hash, linked to the search for it, or to the messages that it has to do with. */
+/** A whole hash with its name, linked to the search for it, or to the messages that it has to do with. */
 export function SearchableHash({
   text,
   what,
+  network,
+  page,
   filter = 'q',
   search,
-  at,
   role,
-}: HashProps & {
-  readonly filter?: keyof Filters;
-  /** Where no message has the value itself. */
-  readonly search?: MessagesOf | undefined;
-}) {
+}: SearchableHashProps) {
+  const label = useNames().label(network, text);
   return (
     <>
-      <AddressName text={text} at={at} role={role} />
+      {(label !== undefined || role !== undefined) && (
+        <span className="address-name">
+          {label !== undefined && <bdi className="label">{printable(label)}</bdi>}
+          {role !== undefined && <bdi className="muted">{printable(role)}</bdi>}
+        </span>
+      )}
       <span className="hash whole">
         <Link
           to="/"
@@ -80,7 +87,7 @@ export function SearchableHash({
           <code>{text}</code>
         </Link>
         <CopyButton text={text} what={what} />
-        <ChainLink text={text} what={what} at={at} />
+        <ChainLink text={text} what={what} network={network} page={page} />
       </span>
     </>
   );
@@ -90,63 +97,33 @@ export function SearchableHash({
 export function SearchableShortHash({
   text,
   what,
+  network,
   search,
-  at,
-}: Omit<HashProps, 'role'> & { readonly search: MessagesOf }) {
+}: HashProps & { readonly search: MessagesOf }) {
   return (
     <span className="hash">
       <Link to="/" search={search.filters} title={`${text}: show ${search.words}`}>
         <code>{shortHash(text)}</code>
       </Link>
       <CopyButton text={text} what={what} />
-      <ChainLink text={text} what={what} at={at} />
-    </span>
-  );
-}
-
-/** The operator's label, or what the contract is to the message. */
-function AddressName({
-  text,
-  at,
-  role,
-}: {
-  readonly text: string;
-  readonly at: Place | undefined;
-  readonly role: string | undefined;
-}) {
-  const names = useNames();
-  const label = at && names.label(at.network, text);
-  if (label === undefined && role === undefined) return null;
-  return (
-    <span className="address-name">
-      {label !== undefined && <bdi className="label">{printable(label)}</bdi>}
-      {role !== undefined && <bdi className="muted">{printable(role)}</bdi>}
+      <ChainLink text={text} what={what} network={network} />
     </span>
   );
 }
 
 /** The way to the network's block explorer; nothing where none is known. */
-export function ChainLink({
-  text,
-  what,
-  at,
-}: {
-  readonly text: string;
-  readonly what: string;
-  readonly at: Place | undefined;
-}) {
-  const urls = useExplorerUrls(at?.network.chainSelector);
-  const url = at && explorerLink(urls, at.page, text);
+export function ChainLink({ text, what, network, page = 'address' }: HashProps) {
+  const url = explorerLink(useExplorerUrls(network.chainSelector), page, text);
   if (!url) return null;
-  const { hostname } = new URL(url);
+  const title = `Open the ${what} at ${new URL(url).hostname}`;
   return (
     <a
       className="chain-link"
       href={url}
       target="_blank"
       rel="noopener noreferrer"
-      title={`Open the ${what} at ${hostname}`}
-      aria-label={`Open the ${what} at ${hostname}`}
+      title={title}
+      aria-label={title}
     >
       <Icon name="out" />
     </a>

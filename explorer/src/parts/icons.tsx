@@ -1,5 +1,10 @@
-/** Icons on a grid of 16. They are decorative: a word or a label always goes with each. */
+/** Icons, and what goes with a word: the badge of a status, the mark of a network. All icons are decorative. */
+import type { CSSProperties, ReactNode } from 'react';
+import type { Status } from '../../../src/domain/lifecycle.ts';
+import type { NetworkInfo } from '../../../src/domain/message.ts';
+import { networkName, statusWords } from '../../../src/text/message-words.ts';
 
+/** On a grid of 16. */
 const paths = {
   search: 'M7 12.5a5.5 5.5 0 1 1 0-11 5.5 5.5 0 0 1 0 11Zm4-1.5 3.5 3.5',
   copy: 'M5.5 5.500v-3a1 1 0 0 1 1-1h7a1 1 0 0 1 1 1v7a1 1 0 0 1-1 1h-3M2.5 5.500h7a1 1 0 0 1 1 1v7a1 1 0 0 1-1 1h-7a1 1 0 0 1-1-1v-7a1 1 0 0 1 1-1Z',
@@ -19,9 +24,7 @@ const paths = {
   up: 'M8 13.500V3m-4.5 4.500L8 3l4.5 4.5',
 } as const;
 
-export type IconName = keyof typeof paths;
-
-export function Icon({ name }: { readonly name: IconName }) {
+export function Icon({ name }: { readonly name: keyof typeof paths }) {
   return (
     <svg className="icon" viewBox="0 0 16 16" aria-hidden="true">
       <path d={paths[name]} />
@@ -29,13 +32,130 @@ export function Icon({ name }: { readonly name: IconName }) {
   );
 }
 
-export function Brand() {
+// ---- Statuses: colour, icon and word, always together
+
+export const statusTones = {
+  SENT: 'waiting',
+  SOURCE_FINALIZED: 'moving',
+  COMMITTED: 'moving',
+  BLESSED: 'verified',
+  VERIFYING: 'moving',
+  VERIFIED: 'verified',
+  FAILED: 'failed',
+  SUCCESS: 'done',
+} as const satisfies Record<Status, string>;
+
+export const toneOf = (status: Status) => ({ color: `var(--${statusTones[status]})` });
+
+/** The filled part of the disc, for a message in flight: a sector that begins at 12 o'clock, clockwise. */
+const sectors: Partial<Record<Status, string>> = {
+  SOURCE_FINALIZED: 'M8 8V4A4 4 0 0 1 12 8Z',
+  COMMITTED: 'M8 8V4A4 4 0 0 1 8 12Z',
+  VERIFYING: 'M8 8V4A4 4 0 0 1 8 12Z',
+  BLESSED: 'M8 8V4A4 4 0 1 1 4 8Z',
+  VERIFIED: 'M8 8V4A4 4 0 1 1 4 8Z',
+};
+
+const statusShapes: Partial<Record<Status, ReactNode>> = {
+  SUCCESS: (
+    <>
+      <circle cx="8" cy="8" r="7" fill="currentColor" />
+      <path className="status-sign" d="m4.9 8.2 2.2 2.2 4-4.6" />
+    </>
+  ),
+  FAILED: (
+    <>
+      <path
+        d="M8 1.2c.5 0 .9.2 1.1.6l6 10.7c.5.9-.1 2-1.1 2H2c-1 0-1.6-1.1-1.1-2l6-10.7c.2-.4.6-.6 1.1-.6Z"
+        fill="currentColor"
+      />
+      <path className="status-sign" d="M8 5.6v3.6M8 11.7v.1" />
+    </>
+  ),
+};
+
+export function StatusIcon({ status }: { readonly status: Status }) {
   return (
-    <svg className="brand-mark" viewBox="0 0 32 32" aria-hidden="true">
-      <rect className="brand-ground" width="32" height="32" rx="8" />
-      <path className="brand-lane" d="M7 11h18M7 21h18" />
-      <circle className="brand-message" cx="20" cy="11" r="4" />
-      <circle className="brand-message" cx="12" cy="21" r="4" />
+    <svg className="status-icon" style={toneOf(status)} viewBox="0 0 16 16" aria-hidden="true">
+      {statusShapes[status] ?? (
+        <>
+          <circle cx="8" cy="8" r="6.2" fill="none" stroke="currentColor" strokeWidth="1.6" />
+          <path d={sectors[status]} fill="currentColor" />
+        </>
+      )}
     </svg>
+  );
+}
+
+export function StatusBadge({ status }: { readonly status: Status }) {
+  return (
+    <span className="status" style={toneOf(status)}>
+      <StatusIcon status={status} />
+      {statusWords[status]}
+    </span>
+  );
+}
+
+export function NeedsAction() {
+  return (
+    <span className="needs-action">
+      <Icon name="hand" />
+      Needs action
+    </span>
+  );
+}
+
+// ---- Networks
+
+/** Initials on a colour whose hue is a hash of the chain selector. */
+export function NetworkMark({ name, selector }: { readonly name: string; readonly selector: string }) {
+  const words = name.split(/[\s_-]+/).filter((word) => /^[\p{L}\p{N}]/u.test(word));
+  const [first = '?', second] = words;
+  const initials = second === undefined ? first.slice(0, 2) : `${first.slice(0, 1)}${second.slice(0, 1)}`;
+  return (
+    <span className="network-mark" style={{ '--hue': hueOf(selector) } as CSSProperties} aria-hidden="true">
+      {initials.toUpperCase()}
+    </span>
+  );
+}
+
+/** With this start, the most used mainnets and testnets get hues far from each other. */
+const HASH_START = 65_145;
+
+function hueOf(selector: string): number {
+  let hash = HASH_START;
+  for (let i = 0; i < selector.length; i++) hash = Math.imul(hash ^ selector.charCodeAt(i), 16_777_619);
+  return (hash >>> 0) % 360;
+}
+
+/** A network's whole name. */
+export function NamedNetwork({ name, selector }: { readonly name: string; readonly selector: string }) {
+  return (
+    <span className="network">
+      <NetworkMark name={name} selector={selector} />
+      <bdi>{name}</bdi>
+    </span>
+  );
+}
+
+/** A network's name, cut where there is no space for it. */
+export function NetworkLabel({ network }: { readonly network: NetworkInfo }) {
+  const name = networkName(network);
+  return (
+    <span className="network" title={name}>
+      <NetworkMark name={name} selector={network.chainSelector} />
+      <bdi className="network-name">{name}</bdi>
+    </span>
+  );
+}
+
+export function LaneLabel({ source, dest }: { readonly source: NetworkInfo; readonly dest: NetworkInfo }) {
+  return (
+    <span className="lane-label">
+      <NetworkLabel network={source} />
+      <Icon name="right" />
+      <span className="visually-hidden">to</span>
+      <NetworkLabel network={dest} />
+    </span>
   );
 }

@@ -2,177 +2,148 @@
 import { Link } from '@tanstack/react-router';
 import { memo } from 'react';
 import type { FailureReason } from '../../../src/client/api-types.ts';
-import type { Message, NetworkInfo } from '../../../src/domain/message.ts';
+import type { Message } from '../../../src/domain/message.ts';
 import { type NamedToken, type Names, transferredAmount } from '../../../src/domain/names/message-names.ts';
 import { printable, shortHash, shortInteger } from '../../../src/text/format.ts';
 import { laneWords, statusWords } from '../../../src/text/message-words.ts';
 import { useNames } from '../server/names.ts';
-import { CopyButton } from './copy-button.tsx';
+import { CopyButton } from './copy.tsx';
 import { ShortHash } from './hash.tsx';
-import { Icon } from './icons.tsx';
-import { LaneLabel } from './network.tsx';
-import { Skeleton } from './notices.tsx';
-import { ReasonText } from './reason-text.tsx';
-import { StatusBadge } from './status.tsx';
-import { Ago } from './time.tsx';
+import { Icon, LaneLabel, NeedsAction, StatusBadge } from './icons.tsx';
+import { Skeleton } from './page.tsx';
+import { Ago, ReasonText } from './text.tsx';
 
-export const MessageRow = memo(
-  ({
-    message,
-    isFresh,
-    reason,
-  }: {
-    readonly message: Message;
-    readonly isFresh: boolean;
-    /** Why its last attempt failed. */
-    readonly reason?: FailureReason | undefined;
-  }) => {
-    const { messageId, status, sender, receiver, tokenAmounts, readyForManualExecution } = message;
-    const names = useNames(tokenAmounts.slice(0, 1).map(({ sourceTokenAddress }) => sourceTokenAddress));
-    const needsAction = readyForManualExecution ? ', needs action' : '';
-    return (
-      <li className="row" data-fresh={isFresh}>
-        <Link
-          to="/message/$messageId"
-          params={{ messageId }}
-          state={{ isInside: true }}
-          className="row-link"
-          aria-label={`${statusWords[status]}${needsAction}: ${laneWords(message)}, message ${shortHash(messageId)}`}
-        />
-        <span className="cell-status">
-          <StatusBadge status={status} />
-          {readyForManualExecution && <NeedsAction />}
-        </span>
-        <span className="cell-lane">
-          <LaneLabel source={message.sourceNetworkInfo} dest={message.destNetworkInfo} />
-        </span>
-        <span className="cell-id">
-          <ShortHash text={messageId} what="message id" />
-        </span>
-        <span className="cell-parties">
-          <span className="hash">
-            <Party end="sender" address={sender} network={message.sourceNetworkInfo} names={names} />
-            <CopyButton text={sender} what="sender" />
-          </span>
-          <Icon name="right" />
-          <span className="hash">
-            <Party end="receiver" address={receiver} network={message.destNetworkInfo} names={names} />
-            <CopyButton text={receiver} what="receiver" />
-          </span>
-        </span>
-        <span className="cell-tokens">
-          <Tokens message={message} names={names} />
-        </span>
-        <span className="cell-time">
-          <Ago at={message.sendTimestamp} />
-        </span>
-        {reason !== undefined && (
-          <span className="cell-reason">
-            <ReasonText reason={reason} network={message.destNetworkInfo} />
-          </span>
-        )}
-      </li>
-    );
-  },
-);
+interface MessageRowProps {
+  readonly message: Message;
+  readonly isFresh: boolean;
+  /** Why its last attempt failed. */
+  readonly reason?: FailureReason | undefined;
+}
 
-export function NeedsAction() {
+export const MessageRow = memo(({ message, isFresh, reason }: MessageRowProps) => {
+  const { messageId, status, tokenAmounts, readyForManualExecution } = message;
+  const { sourceNetworkInfo: source, destNetworkInfo: dest } = message;
+  const names = useNames(tokenAmounts.slice(0, 1).map(({ sourceTokenAddress }) => sourceTokenAddress));
+  const needsAction = readyForManualExecution ? ', needs action' : '';
   return (
-    <span className="needs-action">
-      <Icon name="hand" />
-      Needs action
+    <li className="row" data-fresh={isFresh}>
+      <Link
+        to="/message/$messageId"
+        params={{ messageId }}
+        state={{ isInside: true }}
+        className="row-link"
+        aria-label={`${statusWords[status]}${needsAction}: ${laneWords(message)}, message ${shortHash(messageId)}`}
+      />
+      <span className="cell-status">
+        <StatusBadge status={status} />
+        {readyForManualExecution && <NeedsAction />}
+      </span>
+      <span className="cell-lane">
+        <LaneLabel source={source} dest={dest} />
+      </span>
+      <span className="cell-id">
+        <ShortHash text={messageId} what="message id" />
+      </span>
+      <span className="cell-parties line">
+        <Party end="sender" address={message.sender} label={names.label(source, message.sender)} />
+        <Icon name="right" />
+        <Party end="receiver" address={message.receiver} label={names.label(dest, message.receiver)} />
+      </span>
+      <span className="cell-tokens">
+        <FirstTransfer message={message} names={names} />
+      </span>
+      <span className="cell-time muted">
+        <Ago at={message.sendTimestamp} />
+      </span>
+      {reason !== undefined && (
+        <span className="cell-reason muted small">
+          <ReasonText reason={reason} network={dest} />
+        </span>
+      )}
+    </li>
+  );
+});
+
+interface PartyProps {
+  readonly end: 'sender' | 'receiver';
+  readonly address: string;
+  /** The operator's, shown instead of the address. */
+  readonly label: string | undefined;
+}
+
+function Party({ end, address, label }: PartyProps) {
+  const title = `${end === 'sender' ? 'Sender' : 'Receiver'} ${address}: search its messages`;
+  return (
+    <span className="hash">
+      <Link to="/" search={{ [end]: address }} title={title}>
+        {label === undefined ? (
+          <code>{shortHash(address)}</code>
+        ) : (
+          <bdi className="label">{printable(label)}</bdi>
+        )}
+      </Link>
+      <CopyButton text={address} what={end} />
     </span>
   );
 }
 
-/** The operator's label of an account, or its address. */
-function Party({
-  end,
-  address,
-  network,
-  names,
-}: {
-  readonly end: 'sender' | 'receiver';
-  readonly address: string;
-  readonly network: NetworkInfo;
-  readonly names: Names;
-}) {
-  const label = names.label(network, address);
-  const title = `${end === 'sender' ? 'Sender' : 'Receiver'} ${address}: search its messages`;
-  return (
-    <Link to="/" search={{ [end]: address }} title={title}>
-      {label === undefined ? (
-        <code>{shortHash(address)}</code>
-      ) : (
-        <bdi className="label">{printable(label)}</bdi>
-      )}
-    </Link>
-  );
-}
-
-/** The first transfer. A symbol is the contract's own claim, so that the address stays beside it. */
-function Tokens({ message, names }: { readonly message: Message; readonly names: Names }) {
+/** A symbol is the contract's own claim, so that the address stays beside it. */
+function FirstTransfer({ message, names }: { readonly message: Message; readonly names: Names }) {
   const [first, ...others] = message.tokenAmounts;
   if (!first) return <span className="muted">–</span>;
-  const token = names.token(message.sourceNetworkInfo, first.sourceTokenAddress);
-  const amount = transferredAmount(first, token);
+  const { amount, sourceTokenAddress: address } = first;
+  const token = names.token(message.sourceNetworkInfo, address);
+  const words = transferredAmount(first, token);
   return (
     <>
       <span>
-        <span title={`${first.amount} smallest units of ${first.sourceTokenAddress}`}>
-          {amount === null ? `${shortInteger(first.amount)} units` : <strong>{amount.short}</strong>}
-        </span>
-        {token?.symbol && (
-          <>
-            {' '}
-            <bdi className="symbol" title={claimOf(token)}>
-              {printable(token.symbol)}
-            </bdi>
-          </>
-        )}
+        <span title={`${amount} smallest units of ${address}`}>
+          {words === null ? `${shortInteger(amount)} units` : <strong>{words.short}</strong>}
+        </span>{' '}
+        <TokenSymbol token={token} />
       </span>{' '}
       <Link
         to="/"
-        search={{ sourceTokenAddress: first.sourceTokenAddress }}
-        className="token"
-        title={`Token ${first.sourceTokenAddress}: search its transfers`}
+        search={{ sourceTokenAddress: address }}
+        className="small"
+        title={`Token ${address}: search its transfers`}
       >
-        <code>{shortHash(first.sourceTokenAddress)}</code>
+        <code>{shortHash(address)}</code>
       </Link>
       {others.length > 0 && <span className="muted"> +{others.length}</span>}
     </>
   );
 }
 
-/** Who calls the token that. */
-export function claimOf({ symbol, name, source, address }: NamedToken): string {
-  const called = printable([symbol, name && `“${name}”`].filter(Boolean).join(', '));
-  return source === 'operator'
-    ? `${called}, as this server’s operator calls ${address}`
-    : `${address} calls itself ${called}`;
+/** What a token is called. Shown beside the address, never instead of it: anybody can claim any symbol. */
+export function TokenSymbol({ token }: { readonly token: NamedToken | undefined }) {
+  if (!token?.symbol) return null;
+  const { symbol, name, source, address } = token;
+  const called = printable(name ? `${symbol}, “${name}”` : symbol);
+  return (
+    <bdi
+      className="symbol"
+      title={
+        source === 'operator'
+          ? `${called}, as this server’s operator calls ${address}`
+          : `${address} calls itself ${called}`
+      }
+    >
+      {printable(symbol)}
+    </bdi>
+  );
 }
+
+const cellWidths = { status: '84px', lane: '70%', id: '96px', parties: '80%', tokens: '60%', time: '40px' };
 
 export function MessageRowSkeleton() {
   return (
     <div className="row">
-      <span className="cell-status">
-        <Skeleton width="84px" />
-      </span>
-      <span className="cell-lane">
-        <Skeleton width="70%" />
-      </span>
-      <span className="cell-id">
-        <Skeleton width="96px" />
-      </span>
-      <span className="cell-parties">
-        <Skeleton width="80%" />
-      </span>
-      <span className="cell-tokens">
-        <Skeleton width="60%" />
-      </span>
-      <span className="cell-time">
-        <Skeleton width="40px" />
-      </span>
+      {Object.entries(cellWidths).map(([cell, width]) => (
+        <span key={cell} className={`cell-${cell}`}>
+          <Skeleton width={width} />
+        </span>
+      ))}
     </div>
   );
 }

@@ -1,15 +1,14 @@
 /** What a search without results shows: no messages at all, or none that match. */
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import type { LookupMatch } from '../../../src/client/api-types.ts';
 import { addressBytes } from '../../../src/domain/addresses.ts';
 import { networkBySelector } from '../../../src/domain/networks/networks.ts';
 import { printable } from '../../../src/text/format.ts';
-import { CopyButton } from '../parts/copy-button.tsx';
-import { IndexedSoFar } from '../parts/indexed-so-far.tsx';
-import { Notice } from '../parts/notices.tsx';
+import { CopyButton } from '../parts/copy.tsx';
+import { IndexedSoFar } from '../parts/freshness.tsx';
+import { Notice } from '../parts/page.tsx';
 import { lookupQuery, tokensQuery } from '../server/api-client.ts';
-import { filtersOf, type SearchView } from '../server/search-view.ts';
+import { filtersOf, hasFilters, type SearchView } from '../server/search-view.ts';
 import { contractFilters, MatchRow } from './lookup-match.tsx';
 
 const waysToFill = [
@@ -19,15 +18,19 @@ const waysToFill = [
   ['Try it with a simulated network', 'lanescan demo'],
 ] as const;
 
-export function NothingYet() {
+export function EmptyResults({ view }: { readonly view: SearchView }) {
+  return hasFilters(view) ? <NothingFound view={view} /> : <NothingYet />;
+}
+
+function NothingYet() {
   return (
     <Notice title="No messages yet">
       <p>Four ways to fill Lanescan:</p>
-      <ul className="ways">
+      <ul className="ways stack gap-16">
         {waysToFill.map(([what, command]) => (
-          <li key={command}>
+          <li key={command} className="stack gap-4">
             <span>{what}</span>
-            <span className="command">
+            <span className="command line spread">
               <code>{command}</code>
               <CopyButton text={command} what="command" />
             </span>
@@ -41,10 +44,15 @@ export function NothingYet() {
 
 /** Filters for one particular message or transaction, which the user expects to exist. */
 const particulars = ['q', 'messageId', 'sourceTransactionHash', 'destTransactionHash'] as const;
-/** Filters that an address goes into. */
+/** Filters that an address goes into, and what a message would have to do with it. */
+const accountWords: Readonly<Record<string, string>> = {
+  sender: 'was sent by this address',
+  receiver: 'goes to this address',
+  q: 'has this address as its sender, receiver, origin, token or pool',
+};
 const accounts = ['q', 'address', 'sender', 'receiver'] as const;
 
-export function NothingFound({ view }: { readonly view: SearchView }) {
+function NothingFound({ view }: { readonly view: SearchView }) {
   const names = Object.keys(filtersOf(view));
   const isOnly = names.length === 1;
   const account = isOnly ? accounts.map((name) => view[name]).find(isAddress) : undefined;
@@ -60,9 +68,27 @@ export function NothingFound({ view }: { readonly view: SearchView }) {
   return (
     <Notice title={title}>
       {contracts.length > 0 ? (
-        <Contracts contracts={contracts} />
+        <>
+          <p>No message has this address as its sender or receiver. It is a known contract:</p>
+          <ul className="matches stack gap-4">
+            {contracts.map((match) => (
+              <li key={JSON.stringify(match)}>
+                <Link to="/" search={contractFilters(match) ?? {}} className="flow spread">
+                  <MatchRow match={match} />
+                </Link>
+              </li>
+            ))}
+          </ul>
+        </>
       ) : account !== undefined ? (
-        <NoAccount name={names[0] ?? ''} />
+        <>
+          <p>
+            No indexed message {accountWords[names[0] ?? ''] ?? accountWords.q}. The first that does appears
+            here. Accounts that only execute messages, and contracts of verifiers and executors, are not
+            searched.
+          </p>
+          <IndexedSoFar />
+        </>
       ) : isParticular ? (
         <>
           <p>
@@ -89,42 +115,6 @@ export function NothingFound({ view }: { readonly view: SearchView }) {
 
 function isAddress(text: string | undefined): boolean {
   return text !== undefined && addressBytes(text).length > 0 && !/^0x[0-9a-f]{64}$/i.test(text);
-}
-
-/** No message is of the address, but messages go through it. */
-function Contracts({ contracts }: { readonly contracts: readonly LookupMatch[] }) {
-  return (
-    <>
-      <p>No message has this address as its sender or receiver. It is a known contract:</p>
-      <ul className="matches">
-        {contracts.map((match) => (
-          <li key={JSON.stringify(match)}>
-            <Link to="/" search={contractFilters(match) ?? {}}>
-              <MatchRow match={match} />
-            </Link>
-          </li>
-        ))}
-      </ul>
-    </>
-  );
-}
-
-function NoAccount({ name }: { readonly name: string }) {
-  const part =
-    name === 'sender'
-      ? 'was sent by this address'
-      : name === 'receiver'
-        ? 'goes to this address'
-        : 'has this address as its sender, receiver, origin, token or pool';
-  return (
-    <>
-      <p>
-        No indexed message {part}. The first that does appears here. Accounts that only execute messages, and
-        contracts of verifiers and executors, are not searched.
-      </p>
-      <IndexedSoFar />
-    </>
-  );
 }
 
 /** A token that fees are paid in is known, and yet no message transfers it. */

@@ -1,78 +1,80 @@
 /** The filter bar: a chip for each filter, with a clear button once it is set. */
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { addressBytes } from '../../../src/domain/addresses.ts';
-import { type FilterName, filterNames, filterTable } from '../../../src/domain/filters/filter-table.ts';
-import { allNetworks, findNetworks, type NamedNetwork } from '../../../src/domain/filters/search-text.ts';
+import type { FilterName } from '../../../src/domain/filters/filter-table.ts';
+import {
+  allNetworks,
+  findNetworks,
+  type NamedNetwork as Known,
+} from '../../../src/domain/filters/search-text.ts';
 import { type Status, statuses } from '../../../src/domain/lifecycle.ts';
 import { networkBySelector } from '../../../src/domain/networks/networks.ts';
 import { grouped, shortHash } from '../../../src/text/format.ts';
 import { statusWords } from '../../../src/text/message-words.ts';
-import { Icon } from '../parts/icons.tsx';
-import { NetworkMark } from '../parts/network.tsx';
-import { type Option, useOptionList } from '../parts/option-list.tsx';
-import { Popover } from '../parts/popover.tsx';
-import { StatusBadge } from '../parts/status.tsx';
+import { type Option, Popover, useOptionList } from '../parts/controls.tsx';
+import { Icon, NamedNetwork, StatusBadge } from '../parts/icons.tsx';
 import { serverNow } from '../server/clock.ts';
-import { filtersOf, hasFilters, type SearchView } from '../server/search-view.ts';
+import { filterLabels, filterNames, filtersOf, hasFilters, type SearchView } from '../server/search-view.ts';
+import { OptionRow } from './lookup-match.tsx';
 import { useKnownNetworks } from './search-box.tsx';
-
-type Change = Readonly<Partial<Record<FilterName, string | undefined>>>;
 
 interface FilterBarProps {
   readonly view: SearchView;
-  readonly onChange: (change: Change) => void;
+  readonly onChange: (change: Readonly<Partial<Record<FilterName, string | undefined>>>) => void;
 }
 
-/** Filters with a control below. The others have no chip until the search box or a link sets them. */
-const controlled: ReadonlySet<FilterName> = new Set([
-  'sourceChainSelector',
-  'destChainSelector',
-  'chainSelector',
-  'status',
-  'sentAfter',
-  'sentBefore',
-  'sender',
-  'receiver',
-  'sourceTokenAddress',
-  'readyForManualExecOnly',
-]);
+interface FilterProps extends FilterBarProps {
+  readonly name: FilterName;
+}
+
+/** How a filter is shown once it is set, and the panel in which it is chosen. */
+interface Control {
+  readonly Value: (props: { readonly value: string; readonly view: SearchView }) => ReactNode;
+  readonly Picker: (props: FilterProps) => ReactNode;
+  readonly staysOpen?: boolean;
+}
+
+const networkControl: Control = { Value: NetworkValue, Picker: NetworkPicker };
+const addressControl: Control = {
+  Value: ({ value }) => <code title={value}>{shortHash(value)}</code>,
+  Picker: AddressPicker,
+};
+
+/** In the order of the chips. Other filters have no chip until the search box or a link sets them. */
+const controls: Partial<Record<FilterName, Control>> = {
+  sourceChainSelector: networkControl,
+  destChainSelector: networkControl,
+  chainSelector: networkControl,
+  status: { Value: ({ value }) => statusesWords(value), Picker: StatusPicker, staysOpen: true },
+  sentAfter: { Value: ({ view }) => spanWords(view), Picker: TimePicker },
+  sender: addressControl,
+  receiver: addressControl,
+  sourceTokenAddress: addressControl,
+};
+const controlled = Object.keys(controls) as FilterName[];
+/** Part of the chip of `sentAfter`, and a button. */
+const others: readonly FilterName[] = ['sentBefore', 'readyForManualExecOnly'];
 
 export function FilterBar({ view, onChange }: FilterBarProps) {
+  const isPressed = view.readyForManualExecOnly === 'true';
+  const uncontrolled = filterNames.filter((name) => !controls[name] && !others.includes(name));
   return (
-    <section className="filters" aria-label="Filters">
-      <NetworkChip name="sourceChainSelector" view={view} onChange={onChange} />
-      <NetworkChip name="destChainSelector" view={view} onChange={onChange} />
-      {view.chainSelector !== undefined && (
-        <NetworkChip name="chainSelector" view={view} onChange={onChange} />
-      )}
-      <StatusChip view={view} onChange={onChange} />
-      <TimeChip view={view} onChange={onChange} />
-      <AddressChip name="sender" view={view} onChange={onChange} />
-      <AddressChip name="receiver" view={view} onChange={onChange} />
-      <AddressChip name="sourceTokenAddress" view={view} onChange={onChange} />
+    <section className="filters flow" aria-label="Filters">
+      {controlled.map((name) => (
+        <Chip key={name} name={name} view={view} onChange={onChange} />
+      ))}
       <button
         type="button"
         className="chip chip-action"
-        aria-pressed={view.readyForManualExecOnly === 'true'}
-        onClick={() =>
-          onChange({ readyForManualExecOnly: view.readyForManualExecOnly === 'true' ? undefined : 'true' })
-        }
+        aria-pressed={isPressed}
+        onClick={() => onChange({ readyForManualExecOnly: isPressed ? undefined : 'true' })}
       >
         <Icon name="hand" />
-        {filterTable.readyForManualExecOnly.label}
+        {filterLabels.readyForManualExecOnly}
       </button>
-      {filterNames.map((name) => {
-        const value = view[name];
-        if (value === undefined || controlled.has(name)) return null;
-        const { label } = filterTable[name];
-        return (
-          <Chip key={name} label={label} onClear={() => onChange({ [name]: undefined })}>
-            <span className="chip-static">
-              {label} <code title={value}>{value.split(',').map(shortHash).join(', ')}</code>
-            </span>
-          </Chip>
-        );
-      })}
+      {uncontrolled.map((name) => (
+        <Chip key={name} name={name} view={view} onChange={onChange} />
+      ))}
       {hasFilters(view) && (
         <button
           type="button"
@@ -88,28 +90,57 @@ export function FilterBar({ view, onChange }: FilterBarProps) {
   );
 }
 
-/** The layout of a filter. The elements stay the same when it is set, so that an open panel stays open. */
-function Chip({
-  label,
-  isSet = true,
-  onClear,
-  children,
-}: {
-  readonly label: string;
-  readonly isSet?: boolean;
-  readonly onClear: () => void;
-  readonly children: ReactNode;
-}) {
+/** The elements stay the same when the filter is set, so that an open panel stays open. */
+function Chip({ name, view, onChange }: FilterProps) {
+  const isTime = name === 'sentAfter';
+  const value = view[name] ?? (isTime ? view.sentBefore : undefined);
+  const isSet = value !== undefined;
+  const control = controls[name];
+  if (!isSet && (!control || name === 'chainSelector')) return null;
+  const label = isTime ? 'Time' : filterLabels[name];
+  const title = `Clear ${label}`;
   return (
     <span className={isSet ? 'chip-set' : 'chip-unset'}>
-      {children}
+      {control ? (
+        <Popover
+          className={isSet ? 'chip-static' : 'chip'}
+          title={`Filter by ${label.toLowerCase()}`}
+          label={
+            <>
+              {label}
+              {isSet ? (
+                <span className="chip-value">
+                  <control.Value value={value} view={view} />
+                </span>
+              ) : (
+                <Icon name="down" />
+              )}
+            </>
+          }
+        >
+          {(close) => (
+            <control.Picker
+              name={name}
+              view={view}
+              onChange={(change) => {
+                onChange(change);
+                if (!control.staysOpen) close();
+              }}
+            />
+          )}
+        </Popover>
+      ) : (
+        <span className="chip-static">
+          {label} <code title={value}>{value?.split(',').map(shortHash).join(', ')}</code>
+        </span>
+      )}
       {isSet && (
         <button
           type="button"
           className="chip-clear"
-          aria-label={`Clear ${label}`}
-          title={`Clear ${label}`}
-          onClick={onClear}
+          aria-label={title}
+          title={title}
+          onClick={() => onChange({ [name]: undefined, ...(isTime && { sentBefore: undefined }) })}
         >
           <Icon name="close" />
         </button>
@@ -118,105 +149,39 @@ function Chip({
   );
 }
 
-function ChipPopover({
-  label,
-  value,
-  onClear,
-  children,
-}: {
-  readonly label: string;
-  /** The value that is set; undefined where the filter is not set. */
-  readonly value: ReactNode;
-  readonly onClear: () => void;
-  readonly children: (close: () => void) => ReactNode;
-}) {
-  const isSet = value !== undefined;
-  return (
-    <Chip label={label} isSet={isSet} onClear={onClear}>
-      <Popover
-        className={isSet ? 'chip-static' : 'chip'}
-        title={`Filter by ${label.toLowerCase()}`}
-        label={
-          <>
-            {label}
-            {isSet ? <span className="chip-value">{value}</span> : <Icon name="down" />}
-          </>
-        }
-      >
-        {children}
-      </Popover>
-    </Chip>
-  );
-}
-
 // ---- Networks
 
-function NetworkChip({
-  name,
-  view,
-  onChange,
-}: FilterBarProps & { readonly name: 'sourceChainSelector' | 'destChainSelector' | 'chainSelector' }) {
-  const selector = view[name];
-  const isBuiltIn = selector === undefined || networkBySelector(selector) !== undefined;
-  const defined = useKnownNetworks(!isBuiltIn).find((network) => network.selector === selector);
-  const displayName =
-    selector === undefined
-      ? undefined
-      : (networkBySelector(selector)?.displayName ?? defined?.displayName ?? selector);
-  return (
-    <ChipPopover
-      label={filterTable[name].label}
-      value={
-        displayName === undefined ? undefined : (
-          <span className="network">
-            <NetworkMark name={displayName} seed={selector ?? ''} />
-            <bdi>{displayName}</bdi>
-          </span>
-        )
-      }
-      onClear={() => onChange({ [name]: undefined })}
-    >
-      {(close) => (
-        <NetworkPicker
-          onPick={(network) => {
-            onChange({ [name]: network.selector });
-            close();
-          }}
-        />
-      )}
-    </ChipPopover>
-  );
+function NetworkValue({ value }: { readonly value: string }) {
+  const builtIn = networkBySelector(value);
+  // Others are known to the server by the definition of its operator.
+  const defined = useKnownNetworks(!builtIn).find(({ selector }) => selector === value);
+  return <NamedNetwork name={(builtIn ?? defined)?.displayName ?? value} selector={value} />;
 }
 
 const MAX_LISTED = 60;
 
-function NetworkPicker({ onPick }: { readonly onPick: (network: NamedNetwork) => void }) {
+function NetworkPicker({ name, onChange }: FilterProps) {
   const [text, setText] = useState('');
   const known = useKnownNetworks(true);
-  const traffic = new Map(known.map(({ selector, messages }) => [selector, messages]));
+  const traffic = new Map(known.map(({ selector, messages }) => [selector, grouped(messages)]));
   const found = text.trim() === '' ? allNetworks(known) : findNetworks(text, known);
   const options = found.slice(0, MAX_LISTED).map(
-    (network): Option<NamedNetwork> => ({
+    (network): Option<Known> => ({
       key: network.selector,
       value: network,
       content: (
-        <>
-          <span className="option-value">
-            <span className="network">
-              <NetworkMark name={network.displayName} seed={network.selector} />
-              <bdi>{network.displayName}</bdi>
-            </span>
-          </span>
-          <span className="option-role">
-            {traffic.has(network.selector) ? grouped(traffic.get(network.selector) ?? 0) : ''}
-          </span>
-        </>
+        <OptionRow
+          means={traffic.get(network.selector) ?? ''}
+          value={<NamedNetwork name={network.displayName} selector={network.selector} />}
+        />
       ),
     }),
   );
-  const { fieldProps, onKeyDown, list, reset } = useOptionList(options, onPick);
+  const { fieldProps, onKeyDown, list, reset } = useOptionList(options, ({ selector }) =>
+    onChange({ [name]: selector }),
+  );
   return (
-    <div className="picker">
+    <div className="picker stack">
       <FirstField
         {...fieldProps}
         type="search"
@@ -244,127 +209,98 @@ function FirstField(properties: React.ComponentProps<'input'>) {
 
 // ---- Status
 
-function StatusChip({ view, onChange }: FilterBarProps) {
-  const chosen = (view.status?.split(',') ?? []) as readonly Status[];
+const statusesOf = (text = '') => text.split(',') as Status[];
+
+function statusesWords(value: string): string {
+  const chosen = statusesOf(value);
+  if (chosen.length > 2) return `${chosen.length} of ${statuses.length}`;
+  return chosen.map((status) => statusWords[status] ?? status).join(', ');
+}
+
+function StatusPicker({ view, onChange }: FilterProps) {
+  const chosen = statusesOf(view.status);
   const toggle = (status: Status) => {
-    const next = statuses.filter((one) => (one === status ? !chosen.includes(one) : chosen.includes(one)));
-    onChange({ status: next.length === 0 ? undefined : next.join(',') });
+    const next = statuses.filter((one) => chosen.includes(one) !== (one === status));
+    onChange({ status: next.join(',') || undefined });
   };
-  const words = chosen.map((status) => statusWords[status] ?? status);
   return (
-    <ChipPopover
-      label={filterTable.status.label}
-      value={
-        view.status === undefined
-          ? undefined
-          : words.length > 2
-            ? `${words.length} of ${statuses.length}`
-            : words.join(', ')
-      }
-      onClear={() => onChange({ status: undefined })}
-    >
-      {() => (
-        <fieldset className="choices">
-          <legend className="visually-hidden">Statuses</legend>
-          {statuses.map((status) => (
-            <label key={status} className="choice">
-              <input type="checkbox" checked={chosen.includes(status)} onChange={() => toggle(status)} />
-              <StatusBadge status={status} />
-            </label>
-          ))}
-        </fieldset>
-      )}
-    </ChipPopover>
+    <fieldset className="choices">
+      <legend className="visually-hidden">Statuses</legend>
+      {statuses.map((status) => (
+        <label key={status} className="choice line">
+          <input type="checkbox" checked={chosen.includes(status)} onChange={() => toggle(status)} />
+          <StatusBadge status={status} />
+        </label>
+      ))}
+    </fieldset>
   );
 }
 
 // ---- Time
 
 const HOUR = 3_600_000;
-const spans = [
-  ['Last hour', HOUR],
-  ['Last 24 hours', 24 * HOUR],
-  ['Last 7 days', 7 * 24 * HOUR],
-  ['Last 30 days', 30 * 24 * HOUR],
-] as const;
+const spans = { 'Last hour': 1, 'Last 24 hours': 24, 'Last 7 days': 7 * 24, 'Last 30 days': 30 * 24 };
 
-function TimeChip({ view, onChange }: FilterBarProps) {
-  const { sentAfter, sentBefore } = view;
-  const words = [
+function spanWords({ sentAfter, sentBefore }: SearchView): string {
+  return [
     ...(sentAfter === undefined ? [] : [`from ${minuteOf(sentAfter)}`]),
     ...(sentBefore === undefined ? [] : [`to ${minuteOf(sentBefore)}`]),
-  ];
-  return (
-    <ChipPopover
-      label="Time"
-      value={words.length === 0 ? undefined : words.join(' ')}
-      onClear={() => onChange({ sentAfter: undefined, sentBefore: undefined })}
-    >
-      {(close) => (
-        <div className="picker">
-          <div className="spans">
-            {spans.map(([label, ms]) => (
-              <button
-                key={label}
-                type="button"
-                className="option"
-                onClick={() => {
-                  onChange({ sentAfter: wholeMinute(serverNow() - ms), sentBefore: undefined });
-                  close();
-                }}
-              >
-                {label}
-              </button>
-            ))}
-          </div>
-          <TimeFields view={view} onChange={onChange} close={close} />
-        </div>
-      )}
-    </ChipPopover>
-  );
+  ].join(' ');
 }
 
-function TimeFields({ view, onChange, close }: FilterBarProps & { readonly close: () => void }) {
+function TimePicker({ view, onChange }: FilterProps) {
   const [from, setFrom] = useState(fieldTime(view.sentAfter));
   const [to, setTo] = useState(fieldTime(view.sentBefore));
   const isBackwards = from !== '' && to !== '' && from >= to;
   return (
-    <form
-      className="time-fields"
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (isBackwards) return;
-        onChange({ sentAfter: fromField(from), sentBefore: fromField(to) });
-        close();
-      }}
-    >
-      <label>
-        From (UTC)
-        <input
-          type="datetime-local"
-          className="field"
-          value={from}
-          onChange={({ target }) => setFrom(target.value)}
-        />
-      </label>
-      <label>
-        To (UTC)
-        <input
-          type="datetime-local"
-          className="field"
-          value={to}
-          onChange={({ target }) => setTo(target.value)}
-        />
-      </label>
-      {isBackwards && <p className="picker-hint problem">The end must come after the beginning.</p>}
-      <button type="submit" className="button primary">
-        Apply
-      </button>
-    </form>
+    <div className="picker stack">
+      <div className="spans">
+        {Object.entries(spans).map(([label, hours]) => (
+          <button
+            key={label}
+            type="button"
+            className="option line spread"
+            onClick={() => {
+              const start = new Date(serverNow() - hours * HOUR).toISOString();
+              onChange({ sentAfter: fromField(start), sentBefore: undefined });
+            }}
+          >
+            {label}
+          </button>
+        ))}
+      </div>
+      <form
+        className="time-fields stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (!isBackwards) onChange({ sentAfter: fromField(from), sentBefore: fromField(to) });
+        }}
+      >
+        {(
+          [
+            ['From', from, setFrom],
+            ['To', to, setTo],
+          ] as const
+        ).map(([label, value, setValue]) => (
+          <label key={label} className="stack gap-4 muted small">
+            {label} (UTC)
+            <input
+              type="datetime-local"
+              className="field"
+              value={value}
+              onChange={({ target }) => setValue(target.value)}
+            />
+          </label>
+        ))}
+        {isBackwards && <p className="picker-hint problem">The end must come after the beginning.</p>}
+        <button type="submit" className="button primary">
+          Apply
+        </button>
+      </form>
+    </div>
   );
 }
 
-const wholeMinute = (time: number) => `${new Date(time).toISOString().slice(0, 16)}:00Z`;
 const fromField = (text: string) => (text === '' ? undefined : `${text.slice(0, 16)}:00Z`);
 
 /** `datetime-local` fields have no time zone; they show and take UTC, as the whole explorer does. */
@@ -373,67 +309,29 @@ function fieldTime(iso: string | undefined): string {
   return Number.isNaN(time) ? '' : new Date(time).toISOString().slice(0, 16);
 }
 
-function minuteOf(iso: string): string {
-  const time = fieldTime(iso);
-  return time === '' ? iso : time.replace('T', ' ');
-}
+const minuteOf = (iso: string) => fieldTime(iso).replace('T', ' ') || iso;
 
 // ---- Addresses
 
-function AddressChip({
-  name,
-  view,
-  onChange,
-}: FilterBarProps & { readonly name: 'sender' | 'receiver' | 'sourceTokenAddress' }) {
-  const { label } = filterTable[name];
-  const value = view[name];
-  return (
-    <ChipPopover
-      label={label}
-      value={value === undefined ? undefined : <code title={value}>{shortHash(value)}</code>}
-      onClear={() => onChange({ [name]: undefined })}
-    >
-      {(close) => (
-        <AddressField
-          label={label}
-          value={value ?? ''}
-          onApply={(address) => {
-            onChange({ [name]: address });
-            close();
-          }}
-        />
-      )}
-    </ChipPopover>
-  );
-}
-
-function AddressField({
-  label,
-  value,
-  onApply,
-}: {
-  readonly label: string;
-  readonly value: string;
-  readonly onApply: (address: string | undefined) => void;
-}) {
-  const [text, setText] = useState(value);
+function AddressPicker({ name, view, onChange }: FilterProps) {
+  const [text, setText] = useState(view[name] ?? '');
   const [isJudged, setJudged] = useState(false);
   const address = text.trim();
-  const isWrong = isJudged && address !== '' && addressBytes(address).length === 0;
+  const isValid = address === '' || addressBytes(address).length > 0;
+  const isWrong = isJudged && !isValid;
   return (
     <form
-      className="picker address-field"
+      className="picker stack"
       onSubmit={(event) => {
         event.preventDefault();
         setJudged(true);
-        if (address === '') onApply(undefined);
-        else if (addressBytes(address).length > 0) onApply(address);
+        if (isValid) onChange({ [name]: address || undefined });
       }}
     >
       <FirstField
         type="text"
         value={text}
-        aria-label={`${label} address`}
+        aria-label={`${filterLabels[name]} address`}
         aria-invalid={isWrong}
         placeholder="0x…, base58, TON, Canton party"
         autoComplete="off"

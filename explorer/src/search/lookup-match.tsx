@@ -1,11 +1,9 @@
 /** What the server knows by a text: a row that says what it is, and the messages that it has to do with. */
 import type { ReactNode } from 'react';
 import type { LookupMatch } from '../../../src/client/api-types.ts';
-import type { NamedNetwork } from '../../../src/domain/filters/search-text.ts';
 import { networkBySelector } from '../../../src/domain/networks/networks.ts';
 import { printable, shortHash } from '../../../src/text/format.ts';
-import { Icon } from '../parts/icons.tsx';
-import { NetworkMark } from '../parts/network.tsx';
+import { Icon, NamedNetwork } from '../parts/icons.tsx';
 import type { Filters } from '../server/search-view.ts';
 
 const foundWords: Readonly<Record<LookupMatch['kind'], string>> = {
@@ -20,23 +18,20 @@ const foundWords: Readonly<Record<LookupMatch['kind'], string>> = {
 };
 
 /** What a text was found to be, with its network. */
-export function MatchRow({
-  match: { kind, value, name, chainSelector, remoteChainSelector },
-}: {
-  readonly match: LookupMatch;
-}) {
+export function MatchRow({ match }: { readonly match: LookupMatch }) {
+  const { kind, value, name, chainSelector, remoteChainSelector } = match;
   return (
-    <Row
+    <OptionRow
       means={foundWords[kind]}
       value={
         <>
           {name !== null && <bdi className={kind === 'token' ? 'symbol' : 'label'}>{printable(name)}</bdi>}
           <code>{shortHash(value)}</code>
-          {chainSelector !== null && <Named network={namedNetwork(chainSelector)} />}
+          {chainSelector !== null && <NetworkOf selector={chainSelector} />}
           {remoteChainSelector !== null && (
             <>
               <Icon name={kind === 'offRamp' ? 'left' : 'right'} />
-              <Named network={namedNetwork(remoteChainSelector)} />
+              <NetworkOf selector={remoteChainSelector} />
             </>
           )}
         </>
@@ -45,25 +40,16 @@ export function MatchRow({
   );
 }
 
-function namedNetwork(selector: string): NamedNetwork {
-  return networkBySelector(selector) ?? { selector, name: selector, displayName: selector, chainId: '' };
+function NetworkOf({ selector }: { readonly selector: string }) {
+  return <NamedNetwork name={networkBySelector(selector)?.displayName ?? selector} selector={selector} />;
 }
 
-export function Row({ means, value }: { readonly means: string; readonly value: ReactNode }) {
+export function OptionRow({ means, value }: { readonly means: string; readonly value: ReactNode }) {
   return (
     <>
       <span className="option-value">{value}</span>
-      <span className="option-role">{means}</span>
+      <span className="option-role muted small">{means}</span>
     </>
-  );
-}
-
-export function Named({ network }: { readonly network: NamedNetwork }) {
-  return (
-    <span className="network">
-      <NetworkMark name={network.displayName} seed={network.selector} />
-      <bdi>{network.displayName}</bdi>
-    </span>
   );
 }
 

@@ -1,31 +1,28 @@
 /** The search box: takes ids, hashes, addresses, networks, lanes and statuses. */
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { type ReactNode, useEffect, useRef, useState } from 'react';
-import type { LookupMatch, Network } from '../../../src/client/api-types.ts';
+import { type ReactNode, useRef, useState } from 'react';
+import type { LookupMatch } from '../../../src/client/api-types.ts';
 import {
+  type NamedNetwork as Known,
   type Meaning,
   meaningsOf,
-  type NamedNetwork,
   searchableText,
 } from '../../../src/domain/filters/search-text.ts';
 import { shortHash } from '../../../src/text/format.ts';
 import { networkName, statusWords } from '../../../src/text/message-words.ts';
-import { Icon } from '../parts/icons.tsx';
-import { isTyping } from '../parts/is-typing.ts';
-import { type Option, useOptionList } from '../parts/option-list.tsx';
-import { StatusBadge } from '../parts/status.tsx';
+import { type Option, useOptionList } from '../parts/controls.tsx';
+import { Icon, NamedNetwork, StatusBadge } from '../parts/icons.tsx';
+import { useKeys } from '../parts/page.tsx';
 import { api, lookupQuery, networksQuery } from '../server/api-client.ts';
 import type { Filters } from '../server/search-view.ts';
-import { contractFilters, MatchRow, Named, Row } from './lookup-match.tsx';
+import { contractFilters, MatchRow, OptionRow } from './lookup-match.tsx';
 
 /** The networks that have traffic here, the busiest first. */
-export function useKnownNetworks(
-  isEnabled: boolean,
-): readonly (NamedNetwork & { readonly messages: number })[] {
+export function useKnownNetworks(isEnabled: boolean): readonly (Known & { readonly messages: number })[] {
   const { data } = useQuery({ ...networksQuery(true), enabled: isEnabled, refetchInterval: false });
   return (data?.data ?? [])
-    .map((network: Network) => ({
+    .map((network) => ({
       selector: network.chainSelector,
       name: network.name,
       displayName: networkName(network),
@@ -48,18 +45,12 @@ export function SearchBox() {
   const read = meaningsOf(text, { known, statusWords });
   const meanings = choicesOf(read, lookup.data?.text === understood ? lookup.data.data : []);
 
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent) => {
-      if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target))
-        return;
-      event.preventDefault();
-      field.current?.focus();
-      field.current?.select();
-    };
-    document.addEventListener('keydown', onKey);
-    return () => document.removeEventListener('keydown', onKey);
-  }, []);
-
+  useKeys((event) => {
+    if (event.key !== '/') return;
+    event.preventDefault();
+    field.current?.focus();
+    field.current?.select();
+  });
   const finish = () => {
     setText('');
     setOpen(false);
@@ -147,43 +138,46 @@ function choicesOf(meanings: readonly Meaning[], matches: readonly LookupMatch[]
   return isWhole ? [...read, ...found] : [...found, ...read];
 }
 
+/** What a meaning is called where nothing but its text is shown. */
+const textWords = {
+  hash: 'Message or transaction',
+  transaction: 'Transaction',
+  address: 'Sender, receiver or origin',
+  terms: 'Token or pool',
+} as const;
+const networkWords = { network: 'From or to', source: 'From', dest: 'To' } as const;
+
+const named = ({ displayName, selector }: Known) => <NamedNetwork name={displayName} selector={selector} />;
+
 function MeaningRow({ meaning }: { readonly meaning: Choice }): ReactNode {
   switch (meaning.kind) {
     case 'found':
       return <MatchRow match={meaning.match} />;
     case 'network':
-      return <Row means="From or to" value={<Named network={meaning.network} />} />;
-    case 'hash':
-      return <Row means="Message or transaction" value={<code>{shortHash(meaning.text)}</code>} />;
-    case 'transaction':
-      return <Row means="Transaction" value={<code>{shortHash(meaning.text)}</code>} />;
-    case 'address':
-      return <Row means="Sender, receiver or origin" value={<code>{shortHash(meaning.text)}</code>} />;
-    case 'terms':
-      return meaning.text.includes(',') ? (
-        <Row means="All of these" value={<code>{meaning.text.split(',').map(shortHash).join(', ')}</code>} />
-      ) : (
-        <Row means="Token or pool" value={<code>{shortHash(meaning.text)}</code>} />
-      );
+    case 'source':
+    case 'dest':
+      return <OptionRow means={networkWords[meaning.kind]} value={named(meaning.network)} />;
     case 'status':
-      return <Row means="Status" value={<StatusBadge status={meaning.status} />} />;
-    case 'lane':
+      return <OptionRow means="Status" value={<StatusBadge status={meaning.status} />} />;
+    case 'lane': {
+      const lane = (
+        <>
+          {named(meaning.source)}
+          <Icon name="right" />
+          {named(meaning.dest)}
+        </>
+      );
+      return <OptionRow means="Lane" value={lane} />;
+    }
+    default: {
+      const terms = meaning.text.split(',');
       return (
-        <Row
-          means="Lane"
-          value={
-            <>
-              <Named network={meaning.source} />
-              <Icon name="right" />
-              <Named network={meaning.dest} />
-            </>
-          }
+        <OptionRow
+          means={terms.length > 1 ? 'All of these' : textWords[meaning.kind]}
+          value={<code>{terms.map(shortHash).join(', ')}</code>}
         />
       );
-    case 'source':
-      return <Row means="From" value={<Named network={meaning.network} />} />;
-    case 'dest':
-      return <Row means="To" value={<Named network={meaning.network} />} />;
+    }
   }
 }
 

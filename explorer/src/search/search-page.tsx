@@ -2,24 +2,24 @@
 
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useRouterState, useSearch } from '@tanstack/react-router';
-import { useEffect } from 'react';
+import { lazy, Suspense } from 'react';
 import type { FailureReason } from '../../../src/client/api-types.ts';
 import { ResponseError } from '../../../src/client/client.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import { counted } from '../../../src/text/format.ts';
 import { type Freshness, FreshnessBanner, useFreshness } from '../parts/freshness.tsx';
 import { Icon } from '../parts/icons.tsx';
-import { isTyping } from '../parts/is-typing.ts';
 import { MessageRow, MessageRowSkeleton } from '../parts/message-row.tsx';
-import { FailureNotice, Notice } from '../parts/notices.tsx';
-import { useTitle } from '../parts/page-title.ts';
-import { Ago } from '../parts/time.tsx';
+import { FailureNotice, Notice, useKeys, useTitle } from '../parts/page.tsx';
+import { Ago } from '../parts/text.tsx';
 import { reasonsQuery, searchQuery } from '../server/api-client.ts';
 import { hasFilters, PAGE_SIZES, type SearchView, withFilters } from '../server/search-view.ts';
-import { NothingFound, NothingYet } from './empty-results.tsx';
 import { FilterBar } from './filter-bar.tsx';
 import { useNewMessages } from './new-messages.ts';
 import { ViewActions } from './view-actions.tsx';
+
+// Seldom needed: not part of the first script.
+const EmptyResults = lazy(async () => ({ default: (await import('./empty-results.tsx')).EmptyResults }));
 
 export function SearchPage() {
   const view = useSearch({ from: '/' });
@@ -27,20 +27,20 @@ export function SearchPage() {
   const page = useQuery(searchQuery(view));
   const news = useNewMessages(view, page.data);
   useTitle(hasFilters(view) ? 'Search' : 'Newest messages');
-  useRowKeys();
+  useKeys(({ key }) => moveFocus(key === 'j' ? 1 : key === 'k' ? -1 : 0));
 
   const show = (changed: SearchView) => void navigate({ to: '/', search: changed });
   const rows = page.data?.data ?? [];
   const reasons = useReasons(view, rows);
   return (
-    <div className="search-page">
+    <div>
       <h1 className="visually-hidden">Cross-chain messages</h1>
       <FreshnessBanner />
       <FilterBar view={view} onChange={(changes) => show(withFilters(view, changes))} />
-      <div className="toolbar">
+      <div className="toolbar line spread">
         <LivePill news={news} isFirstPage={view.cursor === undefined} />
         {reasons && (
-          <Link to="/failure" className="by-reason">
+          <Link to="/failure" className="by-reason small">
             Grouped by reason
           </Link>
         )}
@@ -53,13 +53,15 @@ export function SearchPage() {
       {page.isError && rows.length === 0 && (
         <SearchFailure error={page.error} view={view} onRetry={() => void page.refetch()} />
       )}
-      {page.isSuccess &&
-        rows.length === 0 &&
-        (hasFilters(view) ? <NothingFound view={view} /> : <NothingYet />)}
+      {page.isSuccess && rows.length === 0 && (
+        <Suspense>
+          <EmptyResults view={view} />
+        </Suspense>
+      )}
       {rows.length > 0 && (
         <>
           <RowHeadings />
-          <div className="rows" data-stale={page.isPlaceholderData}>
+          <div className="rows fades" data-stale={page.isPlaceholderData}>
             {groupsOf(rows).map((group, index) => (
               <ol
                 key={group[0]?.messageId}
@@ -106,27 +108,25 @@ function groupsOf(rows: readonly Message[]): readonly (readonly Message[])[] {
   );
 }
 
+const headings = ['Status', 'Lane', 'Message', 'Sender and receiver', 'Tokens', 'Sent'];
+
 function RowHeadings() {
   return (
-    <div className="row-headings" aria-hidden="true">
-      <span>Status</span>
-      <span>Lane</span>
-      <span>Message</span>
-      <span>Sender and receiver</span>
-      <span>Tokens</span>
-      <span>Sent</span>
+    <div className="row-headings muted small" aria-hidden="true">
+      {headings.map((heading) => (
+        <span key={heading}>{heading}</span>
+      ))}
     </div>
   );
 }
 
-const skeletonRows = Array.from({ length: 12 }, (_, index) => index);
-
 function RowsSkeleton() {
   return (
-    <div className="loading" aria-busy="true">
+    <div aria-busy="true">
       <RowHeadings />
       <div className="rows">
-        {skeletonRows.map((row) => (
+        {Array.from({ length: 12 }, (_, row) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: they are all alike.
           <MessageRowSkeleton key={row} />
         ))}
       </div>
@@ -134,20 +134,19 @@ function RowsSkeleton() {
   );
 }
 
-function LivePill({
-  news,
-  isFirstPage,
-}: {
+interface LivePillProps {
   readonly news: ReturnType<typeof useNewMessages>;
   readonly isFirstPage: boolean;
-}) {
+}
+
+function LivePill({ news, isFirstPage }: LivePillProps) {
   const freshness = useFreshness();
-  if (!isFirstPage) return <p className="live-state">Older messages</p>;
+  if (!isFirstPage) return <p className="live-state inline muted small">Older messages</p>;
   if (news.count > 0) {
-    const words = news.count >= 1000 ? '1,000+ new' : `${news.count} new`;
+    const words = `${news.count >= 1000 ? '1,000+' : news.count} new`;
     return (
       <>
-        <button type="button" className="pill" onClick={news.show}>
+        <button type="button" className="pill inline" onClick={news.show}>
           <Icon name="up" />
           {words}
         </button>
@@ -159,13 +158,13 @@ function LivePill({
   }
   if (news.state !== 'live') {
     return (
-      <p className="live-state" data-tone="off">
+      <p className="live-state inline muted small" data-tone="off">
         {news.state === 'connecting' ? 'Connecting…' : 'Not live'}
       </p>
     );
   }
   return (
-    <p className="live-state" data-tone={liveTones[freshness.state]}>
+    <p className="live-state inline muted small" data-tone={liveTones[freshness.state]}>
       <LiveWords freshness={freshness} />
     </p>
   );
@@ -174,11 +173,15 @@ function LivePill({
 const liveTones = { live: 'live', behind: 'late', stopped: 'late', imported: 'off', unknown: 'off' } as const;
 
 /** A connected stream is not enough for "live": an indexer or mirror must be running. */
+const liveWords = {
+  live: 'Live',
+  stopped: 'Not live: indexing stopped',
+  behind: 'Connected: indexing is behind',
+  unknown: 'Connected',
+} as const;
+
 function LiveWords({ freshness: { state, lastChangeAt } }: { readonly freshness: Freshness }) {
-  if (state === 'live') return 'Live';
-  if (state === 'stopped') return 'Not live: indexing stopped';
-  if (state === 'behind') return 'Connected: indexing is behind';
-  if (state === 'unknown') return 'Connected';
+  if (state !== 'imported') return liveWords[state];
   if (lastChangeAt === null) return 'Connected: nothing imported yet';
   return (
     <span>
@@ -191,38 +194,33 @@ function Pager({ view, next }: { readonly view: SearchView; readonly next: strin
   const navigate = useNavigate();
   const trail = useRouterState({ select: ({ location }) => location.state.trail ?? [] });
   const { cursor, ...newest } = view;
+  const limit = view.limit ?? PAGE_SIZES[0];
   const previous = trail.at(-1);
   return (
     <nav className="pager" aria-label="Pages of messages">
       {cursor === undefined ? (
         <span />
-      ) : previous === undefined ? (
-        <Link to="/" search={newest} className="button">
-          <Icon name="left" /> Newest
-        </Link>
       ) : (
         <Link
           to="/"
-          search={previous === '' ? newest : { ...newest, cursor: previous }}
+          search={previous ? { ...newest, cursor: previous } : newest}
           state={{ trail: trail.slice(0, -1) }}
           className="button"
-          rel="prev"
+          rel={previous === undefined ? undefined : 'prev'}
         >
-          <Icon name="left" /> Newer
+          <Icon name="left" /> {previous === undefined ? 'Newest' : 'Newer'}
         </Link>
       )}
-      <label className="page-size">
+      <label className="page-size inline muted small">
         <span>Rows</span>
         <select
-          value={view.limit ?? PAGE_SIZES[0]}
-          onChange={({ target }) =>
-            void navigate({
-              to: '/',
-              search: withFilters(view, { limit: target.value === PAGE_SIZES[0] ? undefined : target.value }),
-            })
-          }
+          value={limit}
+          onChange={({ target: { value } }) => {
+            const changed = { limit: value === PAGE_SIZES[0] ? undefined : value };
+            void navigate({ to: '/', search: withFilters(view, changed) });
+          }}
         >
-          {[...new Set([...PAGE_SIZES, ...(view.limit === undefined ? [] : [view.limit])])].map((size) => (
+          {[...new Set([...PAGE_SIZES, limit])].map((size) => (
             <option key={size}>{size}</option>
           ))}
         </select>
@@ -246,55 +244,38 @@ function Pager({ view, next }: { readonly view: SearchView; readonly next: strin
   );
 }
 
-/** Invalid input: the server's message, and a link to the search without the wrong parameters. */
-function SearchFailure({
-  error,
-  view,
-  onRetry,
-}: {
+interface SearchFailureProps {
   readonly error: Error;
   readonly view: SearchView;
   readonly onRetry: () => void;
-}) {
+}
+
+/** Invalid input: the server's message, and a link to the search without the wrong parameters. */
+function SearchFailure({ error, view, onRetry }: SearchFailureProps) {
   if (!(error instanceof ResponseError) || error.status !== 400)
     return <FailureNotice error={error} onRetry={onRetry} />;
-  if (error.code === 'INVALID_CURSOR') {
-    const { cursor: _cursor, ...newest } = view;
-    return (
-      <Notice title="This page of the search is no longer there" tone="problem">
-        <p>{error.message}</p>
-        <p>
-          <Link to="/" search={newest} className="button">
-            Show the newest
-          </Link>
-        </p>
-      </Notice>
-    );
-  }
-  const without = Object.fromEntries(error.parameters.map((name) => [name, undefined]));
+  const isOld = error.code === 'INVALID_CURSOR';
+  const without = isOld ? {} : Object.fromEntries(error.parameters.map((name) => [name, undefined]));
+  const title = isOld ? 'This page of the search is no longer there' : 'This search cannot be understood';
   return (
-    <Notice title="This search cannot be understood" tone="problem">
-      <p>{error.message}.</p>
+    <Notice title={title} tone="problem">
+      <p>
+        {error.message}
+        {!isOld && '.'}
+      </p>
       <p>
         <Link to="/" search={withFilters(view, without)} className="button">
-          Search without {error.parameters.join(', ') || 'it'}
+          {isOld ? 'Show the newest' : `Search without ${error.parameters.join(', ') || 'it'}`}
         </Link>
       </p>
     </Notice>
   );
 }
 
-/** `j` and `k` move the focus through the rows; Enter then opens the row that has it. */
-function useRowKeys(): void {
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent) => {
-      const step = event.key === 'j' ? 1 : event.key === 'k' ? -1 : 0;
-      if (step === 0 || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
-      const links = [...document.querySelectorAll<HTMLElement>('.rows .row-link')];
-      const at = links.indexOf(document.activeElement as HTMLElement);
-      links[Math.max(0, Math.min(at + step, links.length - 1))]?.focus();
-    };
-    document.addEventListener('keydown', onKey);
-    return () => document.removeEventListener('keydown', onKey);
-  }, []);
+/** Through the rows; Enter then opens the one that has it. */
+function moveFocus(step: number): void {
+  if (step === 0) return;
+  const links = [...document.querySelectorAll<HTMLElement>('.rows .row-link')];
+  const at = links.indexOf(document.activeElement as HTMLElement);
+  links[Math.max(0, Math.min(at + step, links.length - 1))]?.focus();
 }

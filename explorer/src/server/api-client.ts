@@ -4,12 +4,12 @@
  * While the server cannot be reached, a probe is sent every few seconds; when it is back, all queries are refetched.
  */
 import { keepPreviousData, QueryClient, queryOptions } from '@tanstack/react-query';
-import { useSyncExternalStore } from 'react';
 import type { Message, MessagePage } from '../../../src/client/api-types.ts';
 import { createClient, ResponseError } from '../../../src/client/client.ts';
 import { basePath } from './base-path.ts';
 import { setClock } from './clock.ts';
 import { apiParameters, type SearchView, writeParameters } from './search-view.ts';
+import { createStore } from './store.ts';
 
 export const api = createClient({
   url: basePath,
@@ -33,18 +33,11 @@ export const api = createClient({
 
 const PROBE_INTERVAL_MS = 2_000;
 
-let isAway = false;
+export const serverAway = createStore(false);
 let probe: ReturnType<typeof setTimeout> | undefined;
-const awayListeners = new Set<() => void>();
-
-function setAway(away: boolean): void {
-  if (isAway === away) return;
-  isAway = away;
-  for (const listener of awayListeners) listener();
-}
 
 function noteUnreachable(): void {
-  setAway(true);
+  serverAway.set(true);
   probe ??= setTimeout(() => {
     probe = undefined;
     // A hidden page sends no probes.
@@ -59,27 +52,11 @@ export function checkServer(): void {
 }
 
 function noteReachable(): void {
-  if (!isAway) return;
+  if (!serverAway.get()) return;
   clearTimeout(probe);
   probe = undefined;
-  setAway(false);
+  serverAway.set(false);
   void queryClient.invalidateQueries();
-}
-
-function watchServer(listener: () => void): () => void {
-  awayListeners.add(listener);
-  return () => awayListeners.delete(listener);
-}
-
-export function useIsServerAway(): boolean {
-  return useSyncExternalStore(watchServer, () => isAway);
-}
-
-/** Calls the listener when the server can be reached again. */
-export function onServerBack(listener: () => void): () => void {
-  return watchServer(() => {
-    if (!isAway) listener();
-  });
 }
 
 // ---- Queries
@@ -114,59 +91,54 @@ export const searchQuery = (view: SearchView) =>
     gcTime: 300_000,
   });
 
-export const messageKey = (messageId: string) => ['message', messageId.toLowerCase()] as const;
+/** Keys of what is read of a message by its id. */
+export const messageKeys = (messageId: string) => {
+  const id = messageId.toLowerCase();
+  return { message: ['message', id], history: ['history', id], attempts: ['attempts', id] } as const;
+};
 
 export const messageQuery = (messageId: string) =>
   queryOptions({
-    queryKey: messageKey(messageId),
+    queryKey: messageKeys(messageId).message,
     queryFn: ({ signal }) => api.message(messageId, signal),
     // Coming from a list, the page shows the list's record until its own arrives.
-    placeholderData: () => listedMessage(messageId),
+    placeholderData: () =>
+      queryClient
+        .getQueriesData<MessagePage>({ queryKey: ['messages'] })
+        .flatMap(([, page]) => page?.data ?? [])
+        .find((message) => message.messageId === messageId.toLowerCase()),
   });
-
-function listedMessage(messageId: string): Message | undefined {
-  const lowerCased = messageId.toLowerCase();
-  return queryClient
-    .getQueriesData<MessagePage>({ queryKey: ['messages'] })
-    .flatMap(([, page]) => page?.data ?? [])
-    .find((message) => message.messageId === lowerCased);
-}
-
-export const historyKey = (messageId: string) => ['history', messageId.toLowerCase()] as const;
 
 export const historyQuery = (messageId: string) =>
   queryOptions({
-    queryKey: historyKey(messageId),
+    queryKey: messageKeys(messageId).history,
     queryFn: ({ signal }) => api.history(messageId, signal),
   });
 
-export const attemptsKey = (messageId: string) => ['attempts', messageId.toLowerCase()] as const;
-
 export const attemptsQuery = (messageId: string) =>
   queryOptions({
-    queryKey: attemptsKey(messageId),
+    queryKey: messageKeys(messageId).attempts,
     queryFn: ({ signal }) => api.attempts(messageId, signal),
   });
 
-/** Of a message as it is: a new attempt asks for a new diagnosis. */
-export const diagnosisQuery = ({ messageId, status, receiptTransactionHash }: Message) =>
+/** What depends on the state of a message is read again after a new attempt. */
+const stateOf = ({ messageId, status, receiptTransactionHash }: Message) =>
+  [messageId, status, receiptTransactionHash] as const;
+
+export const diagnosisQuery = (message: Message) =>
   queryOptions({
-    queryKey: ['diagnosis', messageId, status, receiptTransactionHash],
-    queryFn: ({ signal }) => api.diagnosis(messageId, signal),
+    queryKey: ['diagnosis', ...stateOf(message)],
+    queryFn: ({ signal }) => api.diagnosis(message.messageId, signal),
     refetchOnWindowFocus: false,
   });
 
 /** @param gasLimit digits, or empty: as sent */
-export const manualExecutionQuery = (
-  { messageId, status, receiptTransactionHash }: Message,
-  gasLimit: string,
-  isTyped: boolean,
-) =>
+export const manualExecutionQuery = (message: Message, gasLimit: string, isTyped: boolean) =>
   queryOptions({
-    queryKey: ['manual-execution', messageId, status, receiptTransactionHash, gasLimit],
+    queryKey: ['manual-execution', ...stateOf(message), gasLimit],
     queryFn: async ({ signal }) => {
       if (isTyped) await typingRests(signal, COSTLY_TYPING_MS);
-      return api.manualExecution(messageId, gasLimit === '' ? undefined : gasLimit, signal);
+      return api.manualExecution(message.messageId, gasLimit || undefined, signal);
     },
     refetchOnWindowFocus: false,
   });

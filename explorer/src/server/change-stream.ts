@@ -1,7 +1,7 @@
 /** The client of the change stream (server-sent events): open while the page is visible, then resumed without a gap. */
 import { useEffect, useRef, useState } from 'react';
 import type { LiveChange } from '../../../src/client/api-types.ts';
-import { checkServer, onServerBack } from './api-client.ts';
+import { checkServer, serverAway } from './api-client.ts';
 import { basePath } from './base-path.ts';
 
 /** Pause before a new attempt after the server rejected a stream (too many streams, or a restart). */
@@ -79,7 +79,8 @@ export function useLiveChanges({ parameters, onChange, onBegin }: Following): Li
     open();
     document.addEventListener('visibilitychange', onVisibility);
     // By then the browser may wait long before its next attempt.
-    const unwatch = onServerBack(() => {
+    const unwatch = serverAway.subscribe(() => {
+      if (serverAway.get()) return;
       shut();
       open();
     });

@@ -5,7 +5,7 @@
  * everything is rendered with its names as they arrive.
  */
 import { queryOptions, useQuery } from '@tanstack/react-query';
-import { useEffect, useSyncExternalStore } from 'react';
+import { useEffect } from 'react';
 import { addressBytes } from '../../../src/domain/addresses.ts';
 import {
   createNames,
@@ -15,6 +15,7 @@ import {
 } from '../../../src/domain/names/message-names.ts';
 import type { ExplorerUrls } from '../../../src/domain/networks/explorer-links.ts';
 import { api } from './api-client.ts';
+import { createStore } from './store.ts';
 
 /** Components that are rendered together ask together. */
 const COLLECT_MS = 15;
@@ -25,12 +26,10 @@ const requested = new Set<string>();
 let waiting: string[] = [];
 let labels: readonly NamedAddress[] = [];
 let areLabelsRequested = false;
-let names: Names = createNames([], []);
-const listeners = new Set<() => void>();
+const names = createStore<Names>(createNames([], []));
 
 function publish(): void {
-  names = createNames([...tokens.values()], labels);
-  for (const listener of listeners) listener();
+  names.set(createNames([...tokens.values()], labels));
 }
 
 function request(addresses: readonly string[]): void {
@@ -73,15 +72,10 @@ function flush(): void {
   );
 }
 
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
-}
-
 /** Names, with those of these tokens as soon as they are known. */
 export function useNames(tokenAddresses: readonly string[] = []): Names {
   useEffect(() => request(tokenAddresses));
-  return useSyncExternalStore(subscribe, () => names);
+  return names.use();
 }
 
 /** Block explorers change when the server starts anew. */
@@ -95,7 +89,6 @@ const linksQuery = queryOptions({
 });
 
 /** The pages of a network's block explorer; null where none is known. */
-export function useExplorerUrls(chainSelector: string | undefined): ExplorerUrls | null {
-  const { data } = useQuery({ ...linksQuery, enabled: chainSelector !== undefined });
-  return (chainSelector !== undefined && data?.get(chainSelector)) || null;
+export function useExplorerUrls(chainSelector: string): ExplorerUrls | null {
+  return useQuery(linksQuery).data?.get(chainSelector) ?? null;
 }

@@ -3,7 +3,27 @@
  *
  * So a link to a search can be shared, and the API request for it has the same parameters.
  */
-import { type FilterName, filterNames } from '../../../src/domain/filters/filter-table.ts';
+import type { FilterName } from '../../../src/domain/filters/filter-table.ts';
+
+/** What filters are called, in the order of their chips. */
+export const filterLabels: Readonly<Record<FilterName, string>> = {
+  sender: 'Sender',
+  receiver: 'Receiver',
+  sourceChainSelector: 'Source',
+  destChainSelector: 'Destination',
+  readyForManualExecOnly: 'Needs action',
+  sourceTransactionHash: 'Send transaction',
+  status: 'Status',
+  sentAfter: 'Sent after',
+  sentBefore: 'Sent before',
+  address: 'Account',
+  sourceTokenAddress: 'Token',
+  destTransactionHash: 'Execution',
+  messageId: 'Message id',
+  q: 'Anything',
+  chainSelector: 'Network',
+};
+export const filterNames = Object.keys(filterLabels) as readonly FilterName[];
 
 export type Filters = Partial<Record<FilterName, string>>;
 
@@ -59,4 +79,13 @@ export function writeParameters(parameters: Readonly<Record<string, unknown>>): 
   const text = new URLSearchParams(pairs.map(([name, value]) => [name, String(value)])).toString();
   // Commas and colons are allowed in a query, and a shared link should be readable.
   return text === '' ? '' : `?${text.replaceAll('%2C', ',').replaceAll('%3A', ':')}`;
+}
+
+/** How many days the statistics show, in the URL as `days`. */
+export const dayWindows = { '7': '7 days', '30': '30 days', '90': '90 days' } as const;
+export type DayWindow = keyof typeof dayWindows;
+
+export function dayWindowOf({ days }: Readonly<Record<string, unknown>>): { days?: DayWindow } {
+  const text = String(days);
+  return Object.hasOwn(dayWindows, text) ? { days: text as DayWindow } : {};
 }

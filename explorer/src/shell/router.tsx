@@ -3,9 +3,8 @@
  * page at each of them.
  */
 import { createRootRoute, createRoute, createRouter } from '@tanstack/react-router';
+import { type ComponentType, lazy } from 'react';
 import { isMessageId } from '../../../src/text/format.ts';
-import { failureWindowOf } from '../failures/failure-window.ts';
-import { laneOrderOf } from '../lanes/lane-order.ts';
 import { SearchPage } from '../search/search-page.tsx';
 import {
   historyQuery,
@@ -17,9 +16,36 @@ import {
   statsQuery,
 } from '../server/api-client.ts';
 import { basePath } from '../server/base-path.ts';
-import { parseParameters, viewOf, writeParameters } from '../server/search-view.ts';
-import { FailuresPage, LanePage, LanesPage, MessagePage, NetworksPage, OverviewPage } from './lazy-pages.ts';
+import { dayWindowOf, parseParameters, viewOf, writeParameters } from '../server/search-view.ts';
 import { BrokenPage, NotFoundPage, Shell } from './shell.tsx';
+
+// ---- Code splitting: all pages but the search are loaded when the user opens them, or when the browser is idle, so that they
+// also open while the server is down.
+
+const loading: (() => Promise<unknown>)[] = [];
+
+function later<T extends Record<string, ComponentType>>(load: () => Promise<T>, name: keyof T) {
+  loading.push(load);
+  return lazy(async () => ({ default: (await load())[name] as ComponentType }));
+}
+
+const MessagePage = later(() => import('../message/message-page.tsx'), 'MessagePage');
+const LanesPage = later(() => import('../lanes/lanes-page.tsx'), 'LanesPage');
+const LanePage = later(() => import('../lanes/lane-page.tsx'), 'LanePage');
+const NetworksPage = later(() => import('../networks/networks-page.tsx'), 'NetworksPage');
+const OverviewPage = later(() => import('../overview/overview-page.tsx'), 'OverviewPage');
+const FailuresPage = later(() => import('../failures/failures-page.tsx'), 'FailuresPage');
+
+const IDLE_AFTER_MS = 1_000;
+
+/** Preloads the pages after the first one. What cannot be loaded now is loaded when the user opens it. */
+export function loadWhenIdle(): void {
+  setTimeout(() => {
+    for (const load of loading) load().catch(() => undefined);
+  }, IDLE_AFTER_MS);
+}
+
+// ---- Routes
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NotFoundPage });
 
@@ -46,7 +72,10 @@ const routeTree = root.addChildren([
   createRoute({
     getParentRoute: () => root,
     path: '/lane',
-    validateSearch: laneOrderOf,
+    // It is set even when undefined: without the key, the router keeps the URL's value.
+    validateSearch: ({ sort }): { sort?: string | undefined } => ({
+      sort: typeof sort === 'string' ? sort : undefined,
+    }),
     loader: () => void queryClient.prefetchQuery(lanesQuery()),
     component: LanesPage,
   }),
@@ -71,7 +100,7 @@ const routeTree = root.addChildren([
   createRoute({
     getParentRoute: () => root,
     path: '/failure',
-    validateSearch: failureWindowOf,
+    validateSearch: dayWindowOf,
     component: FailuresPage,
   }),
 ]);

@@ -1,45 +1,74 @@
 /** The frame of every page: search box, navigation, theme switch, banners and footer. */
 import { useQuery } from '@tanstack/react-query';
 import { Link, Outlet } from '@tanstack/react-router';
-import { Suspense } from 'react';
-import { Brand, Icon } from '../parts/icons.tsx';
-import { Notice } from '../parts/notices.tsx';
-import { useTitle } from '../parts/page-title.ts';
+import { Suspense, useState } from 'react';
+import { Icon } from '../parts/icons.tsx';
+import { Notice, useTitle } from '../parts/page.tsx';
 import { SearchBox } from '../search/search-box.tsx';
-import { readinessQuery, useIsServerAway } from '../server/api-client.ts';
+import { readinessQuery, serverAway } from '../server/api-client.ts';
 import { basePath } from '../server/base-path.ts';
-import { useTheme } from './theme.ts';
+
+const pages = [
+  ['/', 'Messages'],
+  ['/lane', 'Lanes'],
+  ['/network', 'Networks'],
+  ['/overview', 'Overview'],
+] as const;
 
 export function Shell() {
+  const { data } = useQuery(readinessQuery);
+  const isAway = serverAway.use();
   return (
     <>
       <a className="skip" href="#content">
         Skip to the content
       </a>
       <header className="masthead">
-        <div className="masthead-inner">
+        <div className="masthead-inner line">
           <Link to="/" className="brand" aria-label="Lanescan, newest messages">
-            <Brand />
+            <svg className="brand-mark" viewBox="0 0 32 32" aria-hidden="true">
+              <rect className="brand-ground" width="32" height="32" rx="8" />
+              <path className="brand-lane" d="M7 11h18M7 21h18" />
+              <circle className="brand-message" cx="20" cy="11" r="4" />
+              <circle className="brand-message" cx="12" cy="21" r="4" />
+            </svg>
             <span className="brand-name">Lanescan</span>
           </Link>
           <SearchBox />
           <nav className="pages" aria-label="Pages">
-            <PageLink to="/" label="Messages" />
-            <PageLink to="/lane" label="Lanes" />
-            <PageLink to="/network" label="Networks" />
-            <PageLink to="/overview" label="Overview" />
+            {pages.map(([to, label]) => (
+              <Link key={to} to={to} activeOptions={{ exact: to === '/', includeSearch: false }}>
+                {label}
+              </Link>
+            ))}
           </nav>
           <ThemeSwitch />
         </div>
       </header>
-      <SimulatedBanner />
-      <ConnectionBanner />
+      {data?.simulated && (
+        <div className="banner" role="note">
+          <p>
+            <strong>Simulated data.</strong> This is the simulated network of the demo: no message here exists
+            on a chain.
+          </p>
+        </div>
+      )}
+      <div role="status">
+        {isAway && (
+          <div className="banner banner-away">
+            <p>
+              <strong>The server cannot be reached.</strong> What you see may be old. Trying again every few
+              seconds…
+            </p>
+          </div>
+        )}
+      </div>
       <main id="content" tabIndex={-1}>
         <Suspense>
           <Outlet />
         </Suspense>
       </main>
-      <footer className="colophon">
+      <footer className="colophon muted small">
         <p>
           Lanescan reads its own API and nothing else. <a href={`${basePath}/docs`}>API documentation</a>
           <a href={`${basePath}/openapi.json`}>OpenAPI</a>
@@ -52,65 +81,36 @@ export function Shell() {
   );
 }
 
-function PageLink({
-  to,
-  label,
-}: {
-  readonly to: '/' | '/lane' | '/network' | '/overview';
-  readonly label: string;
-}) {
-  return (
-    <Link to={to} activeOptions={{ exact: to === '/', includeSearch: false }}>
-      {label}
-    </Link>
-  );
-}
+const themes = {
+  system: { words: 'as the system', icon: 'system', next: 'light' },
+  light: { words: 'light', icon: 'sun', next: 'dark' },
+  dark: { words: 'dark', icon: 'moon', next: 'system' },
+} as const;
+const THEME_STORED_AS = 'lanescan-theme';
 
-const themeWords = { system: 'as the system', light: 'light', dark: 'dark' } as const;
-const themeIcons = { system: 'system', light: 'sun', dark: 'moon' } as const;
-
+/** The theme: the system's, or the user's choice. index.html applies the choice before the first paint. */
 function ThemeSwitch() {
-  const { theme, next, choose } = useTheme();
-  const label = `Theme: ${themeWords[theme]}. Change to ${themeWords[next]}`;
+  const root = document.documentElement.dataset;
+  const [theme, setTheme] = useState<keyof typeof themes>(() =>
+    root.theme === 'light' || root.theme === 'dark' ? root.theme : 'system',
+  );
+  const { words, icon, next } = themes[theme];
+  const choose = () => {
+    setTheme(next);
+    if (next === 'system') delete root.theme;
+    else root.theme = next;
+    try {
+      if (next === 'system') localStorage.removeItem(THEME_STORED_AS);
+      else localStorage.setItem(THEME_STORED_AS, next);
+    } catch {
+      // Without storage the choice lasts until the page is closed.
+    }
+  };
+  const label = `Theme: ${words}. Change to ${themes[next].words}`;
   return (
-    <button
-      type="button"
-      className="theme-switch"
-      aria-label={label}
-      title={label}
-      onClick={() => choose(next)}
-    >
-      <Icon name={themeIcons[theme]} />
+    <button type="button" className="theme-switch" aria-label={label} title={label} onClick={choose}>
+      <Icon name={icon} />
     </button>
-  );
-}
-
-function SimulatedBanner() {
-  const { data } = useQuery(readinessQuery);
-  if (!data?.simulated) return null;
-  return (
-    <div className="banner banner-simulated" role="note">
-      <p>
-        <strong>Simulated data.</strong> This is the simulated network of the demo: no message here exists on
-        a chain.
-      </p>
-    </div>
-  );
-}
-
-function ConnectionBanner() {
-  const isAway = useIsServerAway();
-  return (
-    <div className="connection" role="status">
-      {isAway && (
-        <div className="banner banner-away">
-          <p>
-            <strong>The server cannot be reached.</strong> What you see may be old. Trying again every few
-            seconds…
-          </p>
-        </div>
-      )}
-    </div>
   );
 }
 

@@ -16,7 +16,8 @@ import {
 import { grouped } from '../../domain/names/tokens.ts';
 import { type ExplorerPage, explorerLink } from '../../domain/networks/explorer-links.ts';
 import { age, counted, duration, exactTime, printable, shortened } from '../../text/format.ts';
-import { finalityWords, laneWords, networkName, problemOf } from '../../text/message-words.ts';
+import { finalityWords, problemOf } from '../../text/message-problem.ts';
+import { laneWords, networkName } from '../../text/message-words.ts';
 import { abiValues, byteLength, textOf } from '../../text/payload.ts';
 import type { RecordNames } from '../commands/records-interface.ts';
 import { signedStatus, statusSigns } from './status-signs.ts';

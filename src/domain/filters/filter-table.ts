@@ -1,8 +1,8 @@
 /**
  * The filters of the search, each declared once: what it takes, what it means, and how it is described.
  *
- * Parser, cursor, live push, OpenAPI document, command line and explorer derive from this table; `store/query/search.ts`
- * has the SQL. The order is that of the documentation.
+ * Parser, cursor, live push, OpenAPI document and command line derive from this table; `store/query/search.ts` has the SQL,
+ * and `explorer/src/server/search-view.ts` the labels, because this table is too large for a page. The order is that of the documentation.
  */
 
 import { type BytesHex, parseAddress, parseTransactionHash } from '../addresses.ts';
@@ -23,12 +23,8 @@ import { MAX_MESSAGE_IDS } from './parameter-values.ts';
 
 interface Filter<T> {
   readonly kind: FilterKind<T>;
-  /** In the explorer. */
-  readonly label: string;
   readonly description: string;
   readonly example: string;
-  /** Whether the search of `@chainlink/ccip-sdk` has the filter too. */
-  readonly isInSdk?: true;
   /**
    * The reference meaning, written for clarity rather than speed: property tests compare the SQL with it. It knows the
    * record alone; commits, blessings and earlier attempts, which a search by transaction also finds, are not part of it.
@@ -40,77 +36,59 @@ const ROUNDING = 'Messages have times of whole milliseconds; a finer time is rou
 
 export const filterTable = {
   sender: filter(addressKind, {
-    label: 'Sender',
     description: 'Sender on the source chain, in any notation of its family.',
     example: '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266',
-    isInSdk: true,
     matches: (value, message) => isAny(value, senderOf(message)),
   }),
   receiver: filter(addressKind, {
-    label: 'Receiver',
     description: 'Receiver on the destination chain, in any notation of its family.',
     example: '7EcDhSYGxXyscszYEp35KHN8vvw3svAuLKTzXwCFLtV',
-    isInSdk: true,
     matches: (value, message) => isAny(value, receiverOf(message)),
   }),
   sourceChainSelector: filter(selectorKind, {
-    label: 'Source',
     description: 'Chain selector of the source network.',
     example: '16015286601757825753',
-    isInSdk: true,
     matches: (value, message) => value === message.sourceNetworkInfo.chainSelector,
   }),
   destChainSelector: filter(selectorKind, {
-    label: 'Destination',
     description: 'Chain selector of the destination network.',
     example: '14767482510784806043',
-    isInSdk: true,
     matches: (value, message) => value === message.destNetworkInfo.chainSelector,
   }),
   readyForManualExecOnly: filter(switchKind, {
-    label: 'Needs action',
     description: '`true` keeps only messages that are ready for manual execution; `false` keeps all.',
     example: 'true',
-    isInSdk: true,
     matches: (_, message) => message.readyForManualExecution,
   }),
   sourceTransactionHash: filter(hashKind, {
-    label: 'Send transaction',
     description: 'Transaction that sent the message.',
     example: '0x3cbe9b32e0a1c5a1e0a6e0e3a2f3c5d17d8f9a0b1c2d3e4f5061728394a5b6c7',
-    isInSdk: true,
     matches: (value, message) => isAny(value, sendTransactionOf(message)),
   }),
   status: filter(statusesKind, {
-    label: 'Status',
     description: `One status or several, separated by commas: ${statuses.join(', ')}.`,
     example: 'COMMITTED,BLESSED',
     matches: (value, message) => value.includes(message.status),
   }),
   sentAfter: filter(timeKind, {
-    label: 'Sent after',
     description: `Sent at this time or later (ISO 8601 with a time zone). ${ROUNDING}`,
     example: '2026-01-01T00:00:00Z',
     matches: (value, message) => sentAtOf(message) >= value,
   }),
   sentBefore: filter(timeKind, {
-    label: 'Sent before',
     description: `Sent before this time (ISO 8601 with a time zone). ${ROUNDING}`,
     example: '2026-02-01T00:00:00Z',
     matches: (value, message) => sentAtOf(message) < value,
   }),
   address: filter(addressKind, {
-    label: 'Account',
     description: 'Sender, receiver or origin, in any notation of its family.',
     example: '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266',
     matches: (value, message) =>
       isAny(value, senderOf(message), receiverOf(message), addressAt('source', message.origin, message)),
   }),
   sourceTokenAddress: filter(addressKind, {
-    label: 'Token',
     description: 'A token that the message transfers, by its address on the source chain.',
     example: '0x779877A7B0D9E8603169DdbD7836e478b4624789',
-    isInSdk: true,
     matches: (value, message) =>
       isAny(
         value,
@@ -118,7 +96,6 @@ export const filterTable = {
       ),
   }),
   destTransactionHash: filter(hashKind, {
-    label: 'Execution',
     description:
       'Transaction on the destination chain: the execution, an earlier attempt, the commit, or the blessing. A stream ' +
       'matches the execution alone.',
@@ -126,13 +103,11 @@ export const filterTable = {
     matches: (value, message) => isAny(value, receiptTransactionOf(message)),
   }),
   messageId: filter(messageIdsKind, {
-    label: 'Message id',
     description: `One message id or several, separated by commas, at most ${MAX_MESSAGE_IDS}.`,
     example: '0x9f1b0f2f3a4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5e6',
     matches: (value, message) => isAny(value, idOf(message)),
   }),
   q: filter(termsKind, {
-    label: 'Anything',
     description:
       'Terms separated by commas, all of which must match: a source or destination token, a source pool, ' +
       'a transaction hash of either side (any transaction of the message), a message id, a sender or a receiver.',
@@ -149,7 +124,6 @@ export const filterTable = {
     },
   }),
   chainSelector: filter(selectorKind, {
-    label: 'Network',
     description: 'Chain selector of the source or the destination network.',
     example: '16015286601757825753',
     matches: (value, { sourceNetworkInfo, destNetworkInfo }) =>

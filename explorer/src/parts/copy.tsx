@@ -1,3 +1,4 @@
+/** Copy buttons, and code with one. */
 import { useEffect, useRef, useState } from 'react';
 import { Icon } from './icons.tsx';
 
@@ -65,4 +66,19 @@ async function copyText(text: string): Promise<boolean> {
     field.remove();
     return isDone;
   }
+}
+
+export function CodeBlock({ title, code }: { readonly title: string; readonly code: string }) {
+  return (
+    <figure className="code-block">
+      <figcaption className="line spread muted small">
+        {title}
+        <CopyButton text={code} what={title} />
+      </figcaption>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard. */}
+      <pre tabIndex={0}>
+        <code>{code}</code>
+      </pre>
+    </figure>
+  );
 }

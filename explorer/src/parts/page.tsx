@@ -1,0 +1,98 @@
+/** What every page needs: its title and keys, notices in place of its content, and placeholders while it loads. */
+import { type UseQueryResult, useQuery } from '@tanstack/react-query';
+import { type ReactNode, useEffect } from 'react';
+import { ResponseError, TransportError } from '../../../src/client/client.ts';
+import { readinessQuery } from '../server/api-client.ts';
+
+/** The title of the page in its tab; it also says whether the data is simulated. */
+export function useTitle(title: string): void {
+  const { data } = useQuery(readinessQuery);
+  const isSimulated = data?.simulated ?? false;
+  useEffect(() => {
+    document.title = `${title} · Lanescan${isSimulated ? ' (simulated data)' : ''}`;
+  }, [title, isSimulated]);
+}
+
+/** Listens to keyboard shortcuts: keys that are not input of a field. */
+export function useKeys(onKey: (event: KeyboardEvent) => void): void {
+  useEffect(() => {
+    const listen = (event: KeyboardEvent) => {
+      const { target } = event;
+      const isTyping =
+        target instanceof HTMLElement &&
+        (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+      if (!isTyping && !event.ctrlKey && !event.metaKey && !event.altKey) onKey(event);
+    };
+    document.addEventListener('keydown', listen);
+    return () => document.removeEventListener('keydown', listen);
+  });
+}
+
+export function Notice({
+  title,
+  children,
+  tone = 'plain',
+}: {
+  readonly title: string;
+  readonly children: ReactNode;
+  readonly tone?: 'plain' | 'problem';
+}) {
+  return (
+    <section className={`notice notice-${tone} stack gap-12`} role={tone === 'problem' ? 'alert' : undefined}>
+      <h2>{title}</h2>
+      {children}
+    </section>
+  );
+}
+
+/** Why a request failed, and what happens next. */
+export function FailureNotice({ error, onRetry }: { readonly error: Error; readonly onRetry: () => void }) {
+  const isAway = error instanceof TransportError;
+  const isBusy = error instanceof ResponseError && error.isTemporary;
+  const problem = isBusy ? 'The server is busy' : 'That did not work';
+  return (
+    <Notice title={isAway ? 'The server cannot be reached' : problem} tone="problem">
+      <p>
+        {isAway
+          ? 'It may be restarting, or the network is down. It is tried again every few seconds.'
+          : error.message}
+      </p>
+      <p>
+        <button type="button" className="button" onClick={onRetry}>
+          Try again now
+        </button>
+      </p>
+    </Notice>
+  );
+}
+
+/** What a query has found; until then a skeleton, or why there is nothing. */
+export function Loaded<T>({
+  query: { data, error, refetch },
+  skeleton,
+  children,
+}: {
+  readonly query: UseQueryResult<T>;
+  readonly skeleton: ReactNode;
+  readonly children: (data: T) => ReactNode;
+}) {
+  if (data !== undefined) return children(data);
+  return error ? <FailureNotice error={error} onRetry={() => void refetch()} /> : skeleton;
+}
+
+/** Skeleton: a grey bar in place of a text that loads. It has the size of the text, so that there is no layout shift. */
+export function Skeleton({ width }: { readonly width: string }) {
+  return <span className="skeleton" style={{ width }} aria-hidden="true" />;
+}
+
+/** The same for so many rows. */
+export function RowsSkeleton({ rows }: { readonly rows: number }) {
+  return (
+    <div className="skeletons" aria-busy="true">
+      {Array.from({ length: rows }, (_, row) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: they are all alike.
+        <Skeleton key={row} width="100%" />
+      ))}
+    </div>
+  );
+}
