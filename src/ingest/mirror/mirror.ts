@@ -23,16 +23,18 @@ const MAX_IDLE_MS = 1_000;
 /** Follows the source until the signal, or with `once` until everything is up to date. */
 export async function followSource(options: MirrorOptions): Promise<Readonly<MirrorCounts>> {
   const mirror = createMirror(options);
+  const intervalMs = options.timing?.heartbeatIntervalMs ?? defaultTiming.heartbeatIntervalMs;
   try {
     await mirror.open();
     if (options.once) {
       await mirror.catchUp();
       await mirror.beat({ isCurrent: true, isEnding: true });
     } else {
-      await followWithHeartbeat(
-        mirror,
-        options.timing?.heartbeatIntervalMs ?? defaultTiming.heartbeatIntervalMs,
-      );
+      await mirror.beat();
+      // Heartbeats continue while the source is slow or away: they show that the process is alive, not that it succeeds.
+      // After a heartbeat that fails comes the next one.
+      const beating = setInterval(() => void mirror.beat().catch(() => undefined), intervalMs);
+      await mirror.follow().finally(() => clearInterval(beating));
     }
   } catch (error) {
     if (!options.signal.aborted) throw error;
@@ -42,27 +44,7 @@ export async function followSource(options: MirrorOptions): Promise<Readonly<Mir
   return mirror.counts;
 }
 
-/** Heartbeats continue while the source is slow or away: they show that the process is alive, not that it succeeds. */
-async function followWithHeartbeat(mirror: Mirror, intervalMs: number): Promise<void> {
-  await mirror.beat();
-  // After a heartbeat that fails comes the next one.
-  const beating = setInterval(() => void mirror.beat().catch(() => undefined), intervalMs);
-  await mirror.follow().finally(() => clearInterval(beating));
-}
-
-interface Mirror {
-  readonly counts: Readonly<MirrorCounts>;
-  /** Reads the progress of an earlier run. */
-  open(): Promise<void>;
-  beat(heartbeat?: MirrorHeartbeat): Promise<void>;
-  /** Waits for what is still under way after an error or a stop. */
-  settle(): Promise<void>;
-  /** Brings everything up to date. */
-  catchUp(): Promise<void>;
-  follow(): Promise<void>;
-}
-
-function createMirror(options: MirrorOptions): Mirror {
+function createMirror(options: MirrorOptions) {
   const { source, store, filters = [], since = 0, signal, writeLog } = options;
   const timing = { ...defaultTiming, ...options.timing };
   const key = ledgerKey(source, filters);
@@ -118,10 +100,13 @@ function createMirror(options: MirrorOptions): Mirror {
       throw rejectionError(source.name, problem);
     },
   });
-  const backfillPage = async (): Promise<void> => {
-    await backfill.advance();
+  const countBackfilled = () => {
     counts.reached = progress.backfillOldest;
     counts.isBackfilled = progress.completeSince !== null;
+  };
+  const backfillPage = async (): Promise<void> => {
+    await backfill.advance();
+    countBackfilled();
     reportProgress();
   };
 
@@ -157,21 +142,23 @@ function createMirror(options: MirrorOptions): Mirror {
   return {
     counts,
 
-    async open() {
+    /** Reads the progress of an earlier run. */
+    async open(): Promise<void> {
       progress = await store.mirror.progress(key);
       if (progress.completeSince !== null && since < progress.completeSince) {
         // Further back than before: the walk continues where it ended.
         await record({ progress: { completeSince: null, backfillCursor: null } });
       }
-      counts.reached = progress.backfillOldest;
-      counts.isBackfilled = progress.completeSince !== null;
+      countBackfilled();
       hasWorked = counts.isBackfilled || progress.backfillOldest !== null;
     },
 
     beat,
+    /** Waits for what is still under way after an error or a stop. */
     settle: backfill.settle,
 
-    async catchUp() {
+    /** Brings everything up to date. */
+    async catchUp(): Promise<void> {
       const startedAt = Date.now();
       try {
         while (progress.completeSince === null) await backfillPage();
@@ -194,7 +181,7 @@ function createMirror(options: MirrorOptions): Mirror {
       }
     },
 
-    async follow() {
+    async follow(): Promise<void> {
       const rounds: Task = { dueAt: 0, failures: 0 };
       const backfilling: Task = { dueAt: 0, failures: 0 };
       let sweepAt = Date.now() + timing.sweepIntervalMs;

@@ -1,6 +1,6 @@
 /** The adaptive limit of requests that are under way at once. */
 import { expect, test } from 'vitest';
-import { createRequestSlots, type RequestOutcome } from '../../../src/ingest/mirror/request-slots.ts';
+import { createRequestSlots, type RequestOutcome } from '../../../src/ingest/mirror/source.ts';
 
 /** Requests that end when the test says so. */
 function createRequests() {

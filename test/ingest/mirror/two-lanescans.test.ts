@@ -1,14 +1,14 @@
 // @module-tag slow: starts and kills the program many times
 /** One Lanescan follows another: killed at any moment, it ends with the same store. */
-import { setTimeout as delay } from 'node:timers/promises';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { compareNewestFirst } from '../../../src/domain/filters/matches.ts';
 import { openStore, type Store } from '../../../src/store/store.ts';
 import { startServerForTest, startSimulatedServer } from '../../api/running-server.ts';
 import { buildProgram, lanescan, type Setting, start } from '../../cli/program.ts';
-import { createTestDatabase, openTestStore } from '../../database.ts';
+import { createTestDatabase } from '../../database.ts';
 import { sampleMessages } from '../../fixtures/sample-messages.ts';
 import { makeMessage, makeSnapshot } from '../../fixtures.ts';
+import { openStoreForTest, until } from './running-mirror.ts';
 import { startStandIn } from './stand-in.ts';
 
 const crowd = Array.from({ length: 1_500 }, (_, index) =>
@@ -24,17 +24,8 @@ async function records(store: Store): Promise<string[]> {
 }
 
 async function openCopy(): Promise<{ store: Store; setting: Setting }> {
-  const store = await openTestStore();
-  onTestFinished(() => store.close());
+  const store = await openStoreForTest();
   return { store, setting: { env: { DATABASE_URL: store.url } } };
-}
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 2_400; tries++) {
-    if (await condition()) return;
-    await delay(50);
-  }
-  throw new Error('It never came about');
 }
 
 test('--once brings a Lanescan whole, and what has moved the next time', async () => {

@@ -8,20 +8,11 @@ import { calculateManualExecProof, silent } from '../../lab/sdk-chain.ts';
 import { SolanaChain } from '../../lab/svm/sdk-solana.ts';
 import { ccipMessageSent } from '../../solana/ccip-events.ts';
 import { createSolanaWorld } from '../../solana/ccip-world.ts';
-import { messageSent } from '../../solana/evm-counterpart.ts';
-import { type EvmMessage, messageIdOf } from '../../solana/received-messages.ts';
+import { type EvmMessage, messageIdOf, messageSent } from '../../solana/received-messages.ts';
 import { toHex } from '../../solana/runtime/bytes.ts';
 import { sepolia } from '../../solana/world-options.ts';
 import { answeringNode } from '../evm/answering-node.ts';
-import {
-  committedOnSepolia,
-  configured,
-  indexOnce,
-  indexWorld,
-  openStore,
-  serve,
-  sourceOf,
-} from './indexed-world.ts';
+import { committedOnSepolia, indexOnce, indexWorld, openStore, stage } from './indexed-world.ts';
 import { servedRoot } from './served-root.ts';
 
 test('from Solana to EVM: the root is the one of the messages that the client decodes itself', async () => {
@@ -64,9 +55,9 @@ test('from EVM to Solana: the root is the one that the off-ramp on Solana has co
     world.receive({ tokens: [8n], hasNoReceiver: true }),
   ];
   const commit = world.commit(messages);
-  world.settle();
+  const { source } = await stage(world);
   const store = await openStore();
-  await indexOnce(store, sourceOf(world, [await serve(world.cluster)], configured(world)));
+  await indexOnce(store, source);
   await store.apply(await decodedOnSource(messages));
   const lane = {
     sourceChainSelector: BigInt(sepolia.network.selector),

@@ -1,5 +1,5 @@
 /** Indexes a virtual Solana cluster with the real engine into a real store, and compares the store with what happened. */
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import type { RangeFact } from '../../../src/domain/facts.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import { findingKinds } from '../../../src/domain/networks/index-findings.ts';
@@ -19,6 +19,7 @@ import { makeMessage, makeSent, networkInfo } from '../../fixtures.ts';
 import type { SolanaWorld } from '../../solana/ccip-world.ts';
 import { type SolanaProvider, startSolanaProvider } from '../../solana/endpoint/provider.ts';
 import { archiveNode, type SolanaProfile } from '../../solana/endpoint/solana-profile.ts';
+import { hiding } from '../../solana/lies.ts';
 import { type EvmMessage, messageIdOf } from '../../solana/received-messages.ts';
 import type { Ledger } from '../../solana/runtime/ledger.ts';
 import { sepolia } from '../../solana/world-options.ts';
@@ -105,14 +106,43 @@ export async function indexOnce(
 /** The off-ramp is configured, instead of found in the history of the router. */
 export const configured = (world: SolanaWorld) => ({ offramps: [world.programs.offRamp] });
 
-/** Lets a world settle and indexes it into an empty store, beside the messages that were sent to Solana. */
-export async function indexWorld(world: SolanaWorld, overrides: Partial<SvmSource> = configured(world)) {
+/** Lets a world settle and serves it, beside a store with the messages that were sent to Solana. */
+export async function stage(
+  world: SolanaWorld,
+  ledgers: readonly Ledger[] = [world.cluster],
+  overrides: Partial<SvmSource> = configured(world),
+) {
   world.settle();
-  const provider = await serve(world.cluster);
+  const providers = await Promise.all(ledgers.map((ledger) => serve(ledger)));
   const store = await openStore();
   await storeReceived(store, world);
-  const source = sourceOf(world, [provider], overrides);
-  return { provider, store, source, ...(await indexOnce(store, source)) };
+  const source = sourceOf(world, providers, overrides);
+  return {
+    providers,
+    store,
+    source,
+    index: (options?: IndexingOptions) => indexOnce(store, source, options),
+    differences: () => differencesFrom(world, store),
+    findings: () => store.index.checks.findings(world.network.selector),
+  };
+}
+
+/** The same, with everything indexed. */
+export async function indexWorld(world: SolanaWorld, overrides?: Partial<SvmSource>) {
+  const staged = await stage(world, [world.cluster], overrides);
+  return { ...staged, ...(await staged.index()) };
+}
+
+/** A transaction that a list leaves out is reported, and found at another endpoint. Resolves to what was reported. */
+export async function lookElsewhere(world: SolanaWorld, hidden: string | undefined) {
+  const poor = await stage(world, [hiding(world.cluster, hidden ?? '')]);
+  await poor.index();
+  const reported = await poor.findings();
+  const rpc = [...poor.source.rpc, (await serve(world.cluster)).url];
+  await indexOnce(poor.store, { ...poor.source, rpc });
+  expect(await poor.findings()).toEqual([]);
+  expect(await poor.differences()).toEqual([]);
+  return reported;
 }
 
 /** All records of a store by message id. */

@@ -9,8 +9,7 @@ import type { Store } from '../../../src/store/store.ts';
 import { TOKEN_PROGRAM } from '../../solana/ccip-calls.ts';
 import { mintOf } from '../../solana/ccip-deployment.ts';
 import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
-import { concat, pubkey, u32, utf8 } from '../../solana/runtime/bytes.ts';
-import { addressOf } from '../../solana/runtime/program-address.ts';
+import { addressOf, concat, pubkey, u32, utf8 } from '../../solana/runtime/bytes.ts';
 import { differencesFrom, indexWorld } from './indexed-world.ts';
 
 const TOKEN_2022 = 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb';

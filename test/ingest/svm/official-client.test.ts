@@ -11,12 +11,11 @@ import { CCIPAPIClient, type SdkLane, type SdkRequest } from '../../lab/sdk.ts';
 import { silent } from '../../lab/sdk-chain.ts';
 import { type SdkSolanaChain, SolanaChain } from '../../lab/svm/sdk-solana.ts';
 import { createVmRuntime } from '../../lab/svm/vm-runtime.ts';
-import { versionText } from '../../solana/ccip-accounts.ts';
 import { discriminator } from '../../solana/ccip-events.ts';
 import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
 import { type SolanaProvider, startSolanaProvider } from '../../solana/endpoint/provider.ts';
 import { type EvmMessage, leafOf, messageIdOf } from '../../solana/received-messages.ts';
-import { fromHex, toHex } from '../../solana/runtime/bytes.ts';
+import { fromHex, string, toHex } from '../../solana/runtime/bytes.ts';
 import type { LedgerTransaction } from '../../solana/runtime/ledger.ts';
 import { customFailure } from '../../solana/runtime/runtime.ts';
 import { makeTraffic } from '../../solana/traffic.ts';
@@ -217,7 +216,7 @@ test('commits are the same for the client, unless a log was cut off', async () =
       maxSeqNr: commit.maxSeqNr,
       merkleRoot: toHex(commit.merkleRoot),
     });
-    expect(report.onRampAddress.toLowerCase()).toBe(toHex(commit.onRamp));
+    expect(report.onRampAddress.toLowerCase()).toBe(toHex(commit.onRampAddress));
     expect(log.transactionHash).toBe(commit.signature);
   }
 });
@@ -297,7 +296,7 @@ describe('the client is wrong, and we differ:', () => {
     expect(emitter).toBeDefined();
     expect(emitter).not.toBe(world.programs.router);
     const version = discriminator('global', 'type_version');
-    world.cluster.answerSimulation(emitter ?? '', version, versionText('ccip-router 1.6.3'));
+    world.cluster.answerSimulation(emitter ?? '', version, string('ccip-router 1.6.3'));
     const client = await SolanaChain.fromUrl(provider.url.href, { apiClient: null, logger: silent });
     const [request, ...others] = await client.getMessagesInTx(signature);
     expect(others).toEqual([]);

@@ -2,9 +2,18 @@
  * Runs the plans of virtual clusters in Solana's real virtual machine: its logs, stack heights, truncation, return data and
  * failures instead of the scripted runtime's. Every program is the stand-in, at the address that the plan calls.
  */
-import { concat, fromBase58, pubkey, toBase58, toBase64, u8, u32, u64 } from '../../solana/runtime/bytes.ts';
+import {
+  addressOf,
+  concat,
+  fromBase58,
+  pubkey,
+  toBase58,
+  toBase64,
+  u8,
+  u32,
+  u64,
+} from '../../solana/runtime/bytes.ts';
 import type { LedgerTransaction, TransactionFault, TransactionMessage } from '../../solana/runtime/ledger.ts';
-import { addressOf } from '../../solana/runtime/program-address.ts';
 import {
   type AccountUse,
   type Call,

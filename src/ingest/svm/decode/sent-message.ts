@@ -13,28 +13,26 @@ import {
 } from '../../engine/event-facts.ts';
 import { executableMessage } from '../../engine/executable-message.ts';
 import { hexOf } from './borsh.ts';
-import type { CcipEvent } from './events.ts';
-import { readExtraArgs } from './extra-args.ts';
+import { type EventOf, readExtraArgs } from './layouts.ts';
 import { sentMessageId } from './message-hashes.ts';
 
 /** All releases of the programs up to 1.6.3 have one layout. */
 const LANE_VERSION = '1.6.0';
 
-export interface SentContext {
-  readonly router: string;
-  readonly network: Network;
-  /** Of the tokens, in their order, from the instruction; the event names pools only. */
-  readonly mints: readonly string[];
-  /** Who pays for the transaction. */
-  readonly origin: string;
-  readonly seen: Observation;
-}
-
 /** Throws an UnreadableLogError where the id is not that of the message, or no record can hold it. */
 export function sentMessage(
-  event: Extract<CcipEvent, { readonly name: 'CCIPMessageSent' }>,
-  { router, network, mints, origin, seen }: SentContext,
+  event: EventOf<'CCIPMessageSent'>,
+  context: {
+    readonly router: string;
+    readonly network: Network;
+    /** Of the tokens, in their order, from the instruction; the event names pools only. */
+    readonly mints: readonly string[];
+    /** Who pays for the transaction. */
+    readonly origin: string;
+    readonly seen: Observation;
+  },
 ): Sent {
+  const { router, network, mints, origin, seen } = context;
   const { message } = event;
   const { header } = message;
   if (
