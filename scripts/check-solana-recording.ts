@@ -16,8 +16,8 @@ import {
   readExtraArgs,
   readInstruction,
 } from '../src/ingest/svm/decode/layouts.ts';
-import { sentMessageId } from '../src/ingest/svm/decode/message-hashes.ts';
 import { readProgramLogs } from '../src/ingest/svm/decode/program-logs.ts';
+import { sentMessageId } from '../src/ingest/svm/decode/sent-message.ts';
 import { addresses } from '../test/solana/ccip-accounts.ts';
 import { receivedLeaf } from '../test/solana/ccip-hashes.ts';
 import { fromHex, toHex } from '../test/solana/runtime/bytes.ts';

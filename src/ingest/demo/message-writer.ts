@@ -12,7 +12,7 @@ import {
   bursts,
   decimalsOn,
   type LaneProfile,
-  networkProfile,
+  networkProfiles,
   phrases,
   population,
   type SenderKind,
@@ -52,8 +52,8 @@ export function createRoute(profile: LaneProfile, derive: Derivation) {
     };
   };
 
-  const source = knownNetwork(networkProfile(profile.source).name);
-  const dest = knownNetwork(networkProfile(profile.dest).name);
+  const source = knownNetwork(networkProfiles[profile.source].name);
+  const dest = knownNetwork(networkProfiles[profile.dest].name);
   const key = `${source.name} to ${dest.name}`;
   const lane: Lane = {
     sourceChainSelector: source.selector,
@@ -368,7 +368,7 @@ export function createMessageWriter(derive: Derivation) {
 
   /** A custom number of confirmations is chosen to be faster than finality. */
   const customDepth = (route: Route, randomness: Randomness): number => {
-    const { blockMs } = networkProfile(route.profile.source);
+    const { blockMs } = networkProfiles[route.profile.source];
     return blockMs >= 5_000 ? 1 : randomness.pick([1, 2, 3]);
   };
 

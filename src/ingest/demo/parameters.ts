@@ -5,40 +5,38 @@
  * (Sepolia takes a quarter of an hour to finalize), so that a visitor sees messages complete within a minute or two.
  */
 
-export interface NetworkProfile {
-  readonly name: string;
-  readonly blockMs: number;
-  /** Block number at `HEIGHTS_AT`. */
-  readonly height: number;
-  /** The blocks of an epoch finalize together, `finalityLagSeconds` after it has ended. */
-  readonly epochSeconds: number;
-  readonly finalityLagSeconds: number;
-}
+/**
+ * @param height block number at `HEIGHTS_AT`
+ * @param epochSeconds the blocks of an epoch finalize together, `finalityLagSeconds` after it has ended
+ */
+const network = (
+  name: string,
+  blockMs: number,
+  height: number,
+  epochSeconds: number,
+  finalityLagSeconds: number,
+) => ({ name, blockMs, height, epochSeconds, finalityLagSeconds });
+
+export type NetworkProfile = Readonly<ReturnType<typeof network>>;
 
 export const HEIGHTS_AT = Date.UTC(2025, 0, 1);
 
-const networkRows = {
-  sepolia: ['ethereum-testnet-sepolia', 12_000, 7_390_000, 24, 12],
-  base: ['ethereum-testnet-sepolia-base-1', 2_000, 19_970_000, 10, 6],
-  arbitrum: ['ethereum-testnet-sepolia-arbitrum-1', 250, 108_600_000, 8, 4],
-  optimism: ['ethereum-testnet-sepolia-optimism-1', 2_000, 21_950_000, 10, 6],
-  fuji: ['avalanche-testnet-fuji', 2_000, 37_200_000, 2, 2],
-  amoy: ['polygon-testnet-amoy', 2_000, 16_250_000, 4, 6],
-  bsc: ['binance_smart_chain-testnet', 750, 46_900_000, 3, 3],
-  linea: ['ethereum-testnet-sepolia-linea-1', 3_000, 8_120_000, 90, 60],
-  scroll: ['ethereum-testnet-sepolia-scroll-1', 3_000, 7_640_000, 60, 45],
-  ronin: ['ronin-testnet-saigon', 3_000, 33_700_000, 9, 6],
-  chiado: ['gnosis_chain-testnet-chiado', 5_000, 13_480_000, 20, 10],
-  solana: ['solana-devnet', 400, 351_000_000, 6, 7],
-} as const;
+export const networkProfiles = {
+  sepolia: network('ethereum-testnet-sepolia', 12_000, 7_390_000, 24, 12),
+  base: network('ethereum-testnet-sepolia-base-1', 2_000, 19_970_000, 10, 6),
+  arbitrum: network('ethereum-testnet-sepolia-arbitrum-1', 250, 108_600_000, 8, 4),
+  optimism: network('ethereum-testnet-sepolia-optimism-1', 2_000, 21_950_000, 10, 6),
+  fuji: network('avalanche-testnet-fuji', 2_000, 37_200_000, 2, 2),
+  amoy: network('polygon-testnet-amoy', 2_000, 16_250_000, 4, 6),
+  bsc: network('binance_smart_chain-testnet', 750, 46_900_000, 3, 3),
+  linea: network('ethereum-testnet-sepolia-linea-1', 3_000, 8_120_000, 90, 60),
+  scroll: network('ethereum-testnet-sepolia-scroll-1', 3_000, 7_640_000, 60, 45),
+  ronin: network('ronin-testnet-saigon', 3_000, 33_700_000, 9, 6),
+  chiado: network('gnosis_chain-testnet-chiado', 5_000, 13_480_000, 20, 10),
+  solana: network('solana-devnet', 400, 351_000_000, 6, 7),
+};
 
-export type NetworkKey = keyof typeof networkRows;
-export const networkKeys = Object.keys(networkRows) as NetworkKey[];
-
-export function networkProfile(key: NetworkKey): NetworkProfile {
-  const [name, blockMs, height, epochSeconds, finalityLagSeconds] = networkRows[key];
-  return { name, blockMs, height, epochSeconds, finalityLagSeconds };
-}
+export type NetworkKey = keyof typeof networkProfiles;
 
 // ---- Tokens
 

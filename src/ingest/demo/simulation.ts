@@ -26,8 +26,7 @@ import {
   lanes,
   laneTimings,
   type NetworkKey,
-  networkKeys,
-  networkProfile,
+  networkProfiles,
   periodicSenders,
   tokenNames,
 } from './parameters.ts';
@@ -129,7 +128,7 @@ export function createSimulation(options: SimulationOptions) {
     liveMessagesPerMinute: options.liveMessagesPerMinute ?? 40,
   });
   const chains = Object.fromEntries(
-    networkKeys.map((key) => [key, createChain(networkProfile(key), derive)]),
+    Object.entries(networkProfiles).map(([key, profile]) => [key, createChain(profile, derive)]),
   ) as Record<NetworkKey, Chain>;
   for (const chain of Object.values(chains)) {
     if (!(chain.blockFrom(traffic.from).number >= 0)) {

@@ -16,6 +16,10 @@ import { defaultTiming, type MirrorCounts, type MirrorOptions } from './mirror-o
 import { createPageReader, createWalkWatch, type SourcePage } from './pages.ts';
 import { type Source, SourceError } from './source.ts';
 
+const HEARTBEAT_INTERVAL_MS = 10_000;
+/** How far below the high-water mark a round reads. */
+const OVERLAP_MS = 600_000;
+const SWEEP_INTERVAL_MS = 900_000;
 const LONGEST_PAUSE_FACTOR = 20;
 /** The longest pause of the loop, so that it looks for due messages. */
 const MAX_IDLE_MS = 1_000;
@@ -23,7 +27,6 @@ const MAX_IDLE_MS = 1_000;
 /** Follows the source until the signal, or with `once` until everything is up to date. */
 export async function followSource(options: MirrorOptions): Promise<Readonly<MirrorCounts>> {
   const mirror = createMirror(options);
-  const intervalMs = options.timing?.heartbeatIntervalMs ?? defaultTiming.heartbeatIntervalMs;
   try {
     await mirror.open();
     if (options.once) {
@@ -33,7 +36,7 @@ export async function followSource(options: MirrorOptions): Promise<Readonly<Mir
       await mirror.beat();
       // Heartbeats continue while the source is slow or away: they show that the process is alive, not that it succeeds.
       // After a heartbeat that fails comes the next one.
-      const beating = setInterval(() => void mirror.beat().catch(() => undefined), intervalMs);
+      const beating = setInterval(() => void mirror.beat().catch(() => undefined), HEARTBEAT_INTERVAL_MS);
       await mirror.follow().finally(() => clearInterval(beating));
     }
   } catch (error) {
@@ -184,7 +187,7 @@ function createMirror(options: MirrorOptions) {
     async follow(): Promise<void> {
       const rounds: Task = { dueAt: 0, failures: 0 };
       const backfilling: Task = { dueAt: 0, failures: 0 };
-      let sweepAt = Date.now() + timing.sweepIntervalMs;
+      let sweepAt = Date.now() + SWEEP_INTERVAL_MS;
       /** What the source says never ends the mirror, and a task that fails does not delay the other. */
       const attempt = async (task: Task, work: () => Promise<void>): Promise<void> => {
         try {
@@ -206,10 +209,10 @@ function createMirror(options: MirrorOptions) {
         if (hasBegun && Date.now() >= rounds.dueAt) {
           await attempt(rounds, async () => {
             const isSweep = Date.now() >= sweepAt;
-            await readRound(isSweep ? timing.sweepOverlapMs : timing.overlapMs);
+            await readRound(isSweep ? timing.sweepOverlapMs : OVERLAP_MS);
             await beat({ isCurrent: true });
             rounds.dueAt = Date.now() + timing.roundIntervalMs;
-            if (isSweep) sweepAt = Date.now() + timing.sweepIntervalMs;
+            if (isSweep) sweepAt = Date.now() + SWEEP_INTERVAL_MS;
           });
         }
         const pending = await store.mirror.due(key, Date.now(), OWED_PER_ROUND);

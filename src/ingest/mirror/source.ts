@@ -22,15 +22,12 @@ import {
 export interface SourceTiming extends BackoffLimits {
   /** For one request, to the last byte of its response. */
   readonly timeoutMs: number;
-  /** A longer `Retry-After` is shortened to this. */
-  readonly longestRetryAfterMs: number;
 }
 
 const defaultTiming: SourceTiming = {
   timeoutMs: 30_000,
   firstPauseMs: 1_000,
   longestPauseMs: 60_000,
-  longestRetryAfterMs: 3_600_000,
 };
 
 /** The source failed in all attempts, or what it said cannot be used. */
@@ -53,6 +50,8 @@ interface RequestOptions {
 
 export type Source = ReturnType<typeof createSource>;
 
+/** A longer `Retry-After` is shortened to this. */
+const LONGEST_RETRY_AFTER_MS = 3_600_000;
 const MAX_REDIRECTS = 5;
 const DEFAULT_ATTEMPTS = 8;
 /** Waits of one request by `Retry-After`; further ones count as failures. */
@@ -149,7 +148,7 @@ export function createSource(options: {
       if (!isWorthRetrying(status)) return { response };
       const retryAfterMs = parseRetryAfterMs(headers.get('retry-after'), Date.now());
       const requestedMs =
-        retryAfterMs === null ? null : Math.max(Math.min(retryAfterMs, timing.longestRetryAfterMs), 1);
+        retryAfterMs === null ? null : Math.max(Math.min(retryAfterMs, LONGEST_RETRY_AFTER_MS), 1);
       return { problem: `answered ${status}`, requestedMs };
     } catch (error) {
       signal.throwIfAborted();

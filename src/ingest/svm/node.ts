@@ -86,8 +86,7 @@ const WRONG_NETWORK_REST_MS = 300_000;
 
 export function createNode(given: Endpoint, network: Network, { now, onHead }: PooledNodeOptions) {
   const endpoint = createRepeatingEndpoint(given);
-  const { name } = endpoint;
-
+  const { name } = given;
   const { fault, parsed, resultOf } = createAnswerReader({ name, malformed: UnreadableDataError });
 
   const ask = async (method: string, ...params: readonly unknown[]): Promise<unknown> => {

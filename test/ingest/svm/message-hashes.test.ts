@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { base58, hex } from '@scure/base';
 import { describe, expect, test } from 'vitest';
 import { discriminatorOf } from '../../../src/ingest/svm/decode/borsh.ts';
-import { sentMessageId } from '../../../src/ingest/svm/decode/message-hashes.ts';
+import { sentMessageId } from '../../../src/ingest/svm/decode/sent-message.ts';
 import { deriveAddress, isOnCurve } from '../../../src/ingest/svm/program-addresses.ts';
 import { deployedPrograms } from '../../solana/ccip-accounts.ts';
 import { sentMessageId as kitMessageId, receivedLeaf } from '../../solana/ccip-hashes.ts';

@@ -20,14 +20,6 @@ import { type ExecutedMessage, type ProgramCounter, readCounters, readExecuted }
 /** Waiting messages whose execution is looked up: as a rule few wait. */
 const MAX_WAITING = 500;
 
-/** What the accounts say, read from one endpoint. */
-interface AccountViews {
-  readonly counters: readonly ProgramCounter[];
-  readonly executed: readonly ExecutedMessage[];
-  /** The endpoint's newest slot after it was asked: what was read must reach up to here before it is compared. */
-  readonly head: number;
-}
-
 /** The highest number of a lane that was committed elsewhere. */
 type CommittedEnd = LaneKey & { readonly last: string };
 
@@ -42,7 +34,8 @@ export function createCompletenessCheck(parts: SvmNetwork): HistoryCheck {
   const programsWith = (role: 'router' | 'offRamp') =>
     [...registry.contracts.values()].filter((one) => one.role === role).map(({ program }) => program);
 
-  const readViews = async (tip: number): Promise<AccountViews> => {
+  /** What the accounts say, read from one endpoint. */
+  const readViews = async (tip: number) => {
     const contracts = [...registry.contracts.values()];
     const offRamps = new Set(programsWith('offRamp'));
     const waiting = await waitingMessages();
@@ -189,9 +182,6 @@ export function createCompletenessCheck(parts: SvmNetwork): HistoryCheck {
     };
   };
 
-  const renumberingsOf = async (router: string): Promise<readonly Renumbering[]> =>
-    keptRenumberings(await ledger.keptLogs(selector, router, renumberingEvents), isWhole);
-
   const missingExecutions = (executed: readonly ExecutedMessage[], final: number): readonly Contradiction[] =>
     [...new Set(executed.map(({ offRamp }) => offRamp))].map((offRamp) => {
       const own = executed.filter((message) => message.offRamp === offRamp);
@@ -205,13 +195,13 @@ export function createCompletenessCheck(parts: SvmNetwork): HistoryCheck {
       };
     });
 
-  const compare = async (seen: AccountViews, final: number) => {
+  const compare = async (seen: Awaited<ReturnType<typeof readViews>>, final: number) => {
     const committed = await ledger.committedEnds(selector);
     const counters = expected(seen.counters, committed);
     const renumberings = new Map<string, readonly Renumbering[]>();
-    for (const { kind, program } of counters) {
-      if (kind === 'sent' && !renumberings.has(program))
-        renumberings.set(program, await renumberingsOf(program));
+    for (const router of programsWith('router')) {
+      const kept = await ledger.keptLogs(selector, router, renumberingEvents);
+      renumberings.set(router, keptRenumberings(kept, isWhole));
     }
     const found = await Promise.all(
       counters.map((counter) =>
