@@ -311,72 +311,37 @@ export function wrapped(program: string, inner: Call): Call {
   };
 }
 
-export interface Forgery {
-  /** The program that forges. */
-  readonly forger: string;
-  readonly router: string;
-  /** The event that it would like to be believed. */
-  readonly encoded: Uint8Array;
-}
+/** In base64 it reads `successAAA==`, so that the line of the return data contains the word. */
+const SUCCESS_LOOKALIKE: Uint8Array = new Uint8Array(Buffer.from('successAAA==', 'base64'));
 
-/** Ways in which a program tries to pass its own event for one of the router. */
-export const forgeries = {
-  /** It just says it. */
-  ownEvent: ({ forger, router, encoded }: Forgery): Call => ({
-    program: forger,
-    accounts: uses(router),
-    steps: [{ data: encoded }],
-  }),
-  /** It says the lines of the router as text, which the runtime marks as text. */
-  logText: ({ forger, router, encoded }: Forgery): Call => ({
-    program: forger,
-    accounts: uses(router),
-    steps: [
+/** Ways in which a program tries to pass its own event, `encoded`, for one of the router. */
+export function forgeries(forger: string, { router, rmnRemote }: CcipPrograms, encoded: Uint8Array) {
+  const forged = (...steps: readonly Step[]): Call => ({ program: forger, accounts: uses(router), steps });
+  const event: Step = { data: encoded };
+  const returning = (program: string, data: Uint8Array): Step => ({
+    call: { program, data, steps: [{ returns: SUCCESS_LOOKALIKE }] },
+  });
+  const version = returning(router, plainInstruction('type_version'));
+  return {
+    /** It just says it. */
+    ownEvent: forged(event),
+    /** It says the lines of the router as text, which the runtime marks as text. */
+    logText: forged(
       { log: `Program ${router} invoke [2]` },
       { log: `Program data: ${toBase64(encoded)}` },
       { log: `Program ${router} success` },
       { log: `\nProgram ${router} invoke [2]\nProgram data: ${toBase64(encoded)}` },
-    ],
-  }),
-  /** It calls the router before and after, so that a wrong stack attributes its event to the router. */
-  betweenCalls: ({ forger, router, encoded }: Forgery): Call => {
-    const version: Step = {
-      call: {
-        program: router,
-        data: plainInstruction('type_version'),
-        steps: [{ returns: SUCCESS_LOOKALIKE }],
-      },
-    };
-    return { program: forger, accounts: uses(router), steps: [version, { data: encoded }, version] };
-  },
-  /** The router calls it, it returns what reads like its end, and then says the event. */
-  successInReturnData: ({ forger, router, encoded }: Forgery): Call => ({
-    program: router,
-    data: plainInstruction('ccip_send'),
-    accounts: uses(forger),
-    steps: [
-      {
-        call: {
-          program: forger,
-          steps: [
-            { call: { program: forger, data: new Uint8Array([1]), steps: [{ returns: SUCCESS_LOOKALIKE }] } },
-            { data: encoded },
-          ],
-        },
-      },
-    ],
-  }),
-  /** It relays a copy to rmn_remote by itself. */
-  ownRelay: ({ forger, router, encoded }: Forgery, rmnRemote: string): Call => ({
-    program: forger,
-    accounts: uses(router),
-    steps: [
-      {
-        call: { program: rmnRemote, data: relayedEvent(encoded), steps: [{ log: 'Instruction: CpiEvent' }] },
-      },
-    ],
-  }),
-};
-
-/** In base64 it reads `successAAA==`, so that the line of the return data contains the word. */
-const SUCCESS_LOOKALIKE: Uint8Array = new Uint8Array(Buffer.from('successAAA==', 'base64'));
+    ),
+    /** It calls the router before and after, so that a wrong stack attributes its event to the router. */
+    betweenCalls: forged(version, event, version),
+    /** The router calls it, it returns what reads like its end, and then says the event. */
+    successInReturnData: {
+      program: router,
+      data: plainInstruction('ccip_send'),
+      accounts: uses(forger),
+      steps: [{ call: { program: forger, steps: [returning(forger, new Uint8Array([1])), event] } }],
+    } satisfies Call,
+    /** It relays a copy to rmn_remote by itself. */
+    ownRelay: forged({ call: named(rmnRemote, 'CpiEvent', relayedEvent(encoded)) }),
+  };
+}

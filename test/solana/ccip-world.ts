@@ -63,7 +63,7 @@ function forge(
   { bodyOf, callOf }: ReturnType<typeof createSending>,
   kind: ForgeryKind,
 ): LedgerTransaction {
-  const { router, offRamp, rmnRemote } = programs;
+  const { offRamp } = programs;
   const body = bodyOf({ data: '0xbad0', sender: forgerWallet }, usual);
   const encoded = ccipMessageSent(body);
   const root = {
@@ -88,6 +88,6 @@ function forge(
       return land({ program: forger, accounts: [{ address: offRamp }], steps }, paidByForger);
     }
     default:
-      return land(forgeries[kind]({ forger, router, encoded }, rmnRemote), paidByForger);
+      return land(forgeries(forger, programs, encoded)[kind], paidByForger);
   }
 }

@@ -12,7 +12,7 @@ world.settle();
 
 /** What a client sees that asks for everything without distrust. */
 async function look(seen: SolanaWorld, profile: SolanaProfile): Promise<string> {
-  const provider = await startSolanaProvider(seen.cluster, { profile });
+  const provider = await startSolanaProvider(seen.cluster, profile);
   try {
     return await answersOf(provider.url, seen);
   } finally {

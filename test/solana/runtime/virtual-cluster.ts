@@ -161,12 +161,17 @@ export function createVirtualCluster(options: {
           one.addresses.includes(address) ? [lazyFor(number, isBelow)] : [],
         ),
       ];
-      const entries: SignatureEntry[] = [];
-      for (const { place, entry } of newestFirst(sources)) {
-        if (entries.length >= limit || (until && comparePlaces(place, until) <= 0)) break;
-        entries.push(entry());
-      }
-      return entries;
+      // Each is ordered from new to old: the newest of all are among the newest of each.
+      const newest = sources.flatMap((source) => {
+        const found: Found[] = [];
+        for (const one of source) {
+          if (found.length >= limit || (until && comparePlaces(one.place, until) <= 0)) break;
+          found.push(one);
+        }
+        return found;
+      });
+      const ordered = newest.sort((a, b) => comparePlaces(b.place, a.place));
+      return ordered.slice(0, limit).map(({ entry }) => entry());
     },
     account: (address, slot) => accounts.get(address)?.findLast((entry) => entry.slot <= slot)?.account,
     accountsOf(program, slot) {
@@ -215,23 +220,6 @@ export function createVirtualCluster(options: {
 interface Found {
   readonly place: Place;
   entry(): SignatureEntry;
-}
-
-/** Merges lists that are each ordered from new to old. */
-function* newestFirst(sources: readonly Iterator<Found>[]): Generator<Found> {
-  const next = sources.map((source) => source.next());
-  for (;;) {
-    let best = -1;
-    let bestPlace: Place | undefined;
-    for (const [index, { done, value }] of next.entries()) {
-      if (done || (bestPlace && comparePlaces(value.place, bestPlace) <= 0)) continue;
-      best = index;
-      bestPlace = (value as Found).place;
-    }
-    if (best < 0) return;
-    yield next[best]?.value as Found;
-    next[best] = (sources[best] as Iterator<Found>).next();
-  }
 }
 
 function comparePlaces(a: Place, b: Place): number {
