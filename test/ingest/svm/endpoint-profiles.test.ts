@@ -7,12 +7,12 @@ import { briefly } from '../../chain/faulty-node.ts';
 import { createSolanaWorld } from '../../solana/ccip-world.ts';
 import { archiveNode, type SolanaProfile } from '../../solana/endpoint/solana-profile.ts';
 import { PROFILE_STEPS, profileOf, profiles } from '../../solana/endpoint/solana-profiles.ts';
-import { makeTraffic } from '../../solana/traffic.ts';
+import { createTraffic } from '../../solana/traffic.ts';
 import { judge, stage, type Verdict } from './indexed-world.ts';
 
 async function verdictOf(...behaviours: readonly SolanaProfile[]): Promise<Verdict> {
   const world = createSolanaWorld({ versionOneEvery: 3 });
-  makeTraffic(world, { seed: 'zoo', steps: PROFILE_STEPS, hasTruncation: false });
+  createTraffic(world, { seed: 'zoo', hasTruncation: false })(PROFILE_STEPS);
   const { store, providers, index } = await stage(
     world,
     behaviours.map(() => world.cluster),

@@ -1,13 +1,13 @@
 /** Profiles do what they say: each answers something else than an archive node, and an archive node everything. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createSolanaWorld, type SolanaWorld } from '../ccip-world.ts';
-import { makeTraffic } from '../traffic.ts';
+import { createTraffic } from '../traffic.ts';
 import { startSolanaProvider } from './provider.ts';
 import { archiveNode, type SolanaProfile } from './solana-profile.ts';
 import { PROFILE_STEPS, profiles } from './solana-profiles.ts';
 
 const world = createSolanaWorld({ versionOneEvery: 3 });
-makeTraffic(world, { seed: 'zoo', steps: PROFILE_STEPS });
+createTraffic(world, { seed: 'zoo' })(PROFILE_STEPS);
 world.settle();
 
 /** What a client sees that asks for everything without distrust. */
