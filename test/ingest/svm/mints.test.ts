@@ -75,6 +75,7 @@ describe('claims of a mint', () => {
     name,
     decimals,
   });
+  const nothing = claims(null, null, null);
   const usdCoin = metaplexAccount(MINT, 'USD Coin', 'USDC');
   const extended = account(TOKEN_2022, extendedMint(MINT, 9, 'Extended Token', 'EXT'));
   // The account of a token, which anybody can open.
@@ -91,22 +92,19 @@ describe('claims of a mint', () => {
       metaplex('Other', 'OTH'),
       claims('EXT', 'Extended Token', 9),
     ],
-    ['none without a mint', undefined, metaplex('USD Coin', 'USDC'), claims(null, null, null)],
-    ...[
-      ['of another owner', account(addressOf('someone'), mintAccount(6))] as const,
-      ['that is empty', account(TOKEN_PROGRAM, new Uint8Array(165))] as const,
-      ['that is not initialised', account(TOKEN_PROGRAM, mintAccount(6).with(45, 0))] as const,
-      ['that holds tokens', account(TOKEN_2022, holding)] as const,
-    ].map(
-      ([what, mint]) => [`none of an account ${what}`, mint, undefined, claims(null, null, null)] as const,
-    ),
-    ...[
-      ['of another mint', metaplex('USD Coin', 'USDC', mintOf(1))] as const,
-      ['of another owner', account(addressOf('someone'), usdCoin)] as const,
-      ['of another kind', account(METADATA_PROGRAM, usdCoin.with(0, 6))] as const,
-    ].map(
-      ([what, other]) => [`no texts of metadata ${what}`, classic, other, claims(null, null, 6)] as const,
-    ),
+    ['none without a mint', undefined, metaplex('USD Coin', 'USDC'), nothing],
+    ['none of another owner', account(addressOf('someone'), mintAccount(6)), undefined, nothing],
+    ['none of an empty account', account(TOKEN_PROGRAM, new Uint8Array(165)), undefined, nothing],
+    ['none before it is set up', account(TOKEN_PROGRAM, mintAccount(6).with(45, 0)), undefined, nothing],
+    ['none of an account that holds tokens', account(TOKEN_2022, holding), undefined, nothing],
+    ['no texts of another mint', classic, metaplex('USD Coin', 'USDC', mintOf(1)), claims(null, null, 6)],
+    ['no texts of another owner', classic, account(addressOf('someone'), usdCoin), claims(null, null, 6)],
+    [
+      'no texts of another kind of account',
+      classic,
+      account(METADATA_PROGRAM, usdCoin.with(0, 6)),
+      claims(null, null, 6),
+    ],
   ] as const)('are %s', (_, mint, metadata, expected) => {
     expect(mintClaims(MINT, mint, metadata)).toEqual(expected);
   });
