@@ -8,13 +8,19 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
-import { base58, base64, hex } from '@scure/base';
-import { eventNameOf, readEvent } from '../src/ingest/svm/decode/events.ts';
-import { readExtraArgs } from '../src/ingest/svm/decode/extra-args.ts';
-import { instructionNameOf, readInstruction } from '../src/ingest/svm/decode/instructions.ts';
-import { merkleRootOf, receivedMessageLeaf, sentMessageId } from '../src/ingest/svm/decode/message-hashes.ts';
+import { base58, base64 } from '@scure/base';
+import {
+  eventNameOf,
+  instructionNameOf,
+  readEvent,
+  readExtraArgs,
+  readInstruction,
+} from '../src/ingest/svm/decode/layouts.ts';
 import { readProgramLogs } from '../src/ingest/svm/decode/program-logs.ts';
-import { programAddresses } from '../src/ingest/svm/program-addresses.ts';
+import { sentMessageId } from '../src/ingest/svm/decode/sent-message.ts';
+import { addresses } from '../test/solana/ccip-accounts.ts';
+import { receivedLeaf } from '../test/solana/ccip-hashes.ts';
+import { fromHex, toHex } from '../test/solana/runtime/bytes.ts';
 
 const [file = ''] = process.argv.slice(2);
 if (!existsSync(file)) {
@@ -82,7 +88,9 @@ const lines = readProgramLogs(
 compare('V5: problem of the logs', lines.problem, undefined);
 compare(
   'V5: the event, by the program that emitted it',
-  lines.emitted.some(({ program, base64: text }) => program === offRamp && text === executionStateChanged),
+  lines.emitted.some(
+    ({ frame, base64: text }) => frame.program === offRamp && text === executionStateChanged,
+  ),
   true,
 );
 compare('V5: the event', readEvent('ExecutionStateChanged', base64.decode(executionStateChanged)), {
@@ -100,29 +108,35 @@ const instruction = readInstruction('execute', data);
 const report = instruction.name === 'execute' ? instruction.report : undefined;
 if (!report) compare('V5: the report', report, 'a report in the instruction');
 else {
-  const onRamp = hex.decode('32f88479dc6e9eebe603ee032161387b96337fff');
-  const computed = receivedMessageLeaf(report.message, onRamp, [accounts[12], ...accounts.slice(14, 20)]);
+  const header = { ...report.message.header, messageId: fromHex(messageId) };
+  const computed = receivedLeaf(
+    { ...report.message, header },
+    {
+      onRamp: fromHex('32f88479dc6e9eebe603ee032161387b96337fff'),
+      receiver: accounts[12],
+      accounts: accounts.slice(14, 20),
+    },
+  );
   compare('V5: the id in the report', report.message.header.messageId, messageId);
   compare('V5: compute units', report.message.computeUnits, 80_000);
   compare('V5: bitmap', report.message.isWritableBitmap, 14n);
-  compare('V5: the leaf computed from the report', computed, leaf);
-  compare('V5: the root of this one leaf', merkleRootOf([computed]), leaf);
+  compare('V5: the leaf computed from the report, which is its own root', toHex(computed), leaf);
 }
 
 const derived = [
-  programAddresses.config(offRamp),
-  programAddresses.referenceAddresses(offRamp),
-  programAddresses.sourceChainState(offRamp, sepolia),
-  programAddresses.commitReport(offRamp, sepolia, leaf),
+  addresses.config(offRamp),
+  addresses.referenceAddresses(offRamp),
+  addresses.sourceChainState(offRamp, sepolia),
+  addresses.commitReport(offRamp, sepolia, fromHex(leaf)),
   offRamp,
-  programAddresses.allowedOffRamp(router, sepolia, offRamp),
+  addresses.allowedOffRamp(router, sepolia, offRamp),
 ];
 for (const [index, address] of derived.entries()) {
   compare(`V5: account ${index} of the instruction`, address, accounts[index]);
 }
 compare(
   'V5: the signer for the receiver',
-  programAddresses.externalExecutionConfig(offRamp, accounts[12]),
+  addresses.externalExecutionConfig(offRamp, accounts[12]),
   accounts[13],
 );
 

@@ -1,6 +1,7 @@
 /** Very many transactions that name the router and do nothing, computed when they are asked for. */
+
 import type { SolanaWorld } from './ccip-world.ts';
-import { addressOf } from './runtime/program-address.ts';
+import { addressOf } from './runtime/bytes.ts';
 
 export interface BulkNoise {
   readonly count: number;

@@ -1,13 +1,6 @@
 /** The calls of CCIP's Solana programs as trees for the runtime: what each program says, in which order, and whom it calls. */
 
-import {
-  type CcipPrograms,
-  feeQuoterAddresses,
-  offRampAddresses,
-  poolConfigAddress,
-  rmnAddresses,
-  routerAddresses,
-} from './ccip-accounts.ts';
+import { addresses, type CcipPrograms } from './ccip-accounts.ts';
 import {
   type CommittedRoot,
   ccipMessageSent,
@@ -27,8 +20,9 @@ import {
   skippedAlreadyExecuted,
   transmitted,
 } from './ccip-events.ts';
-import { type LeafContext, NO_RECEIVER, type ReceivedBody, type SentBody } from './ccip-hashes.ts';
-import { concat, pubkey, toBase64, u64 } from './runtime/bytes.ts';
+import { NO_RECEIVER, type SentBody } from './ccip-hashes.ts';
+import { leafContextOf, leafOf, type ReceivedMessage, receivedBodyOf } from './received-messages.ts';
+import { addressOf, concat, pubkey, toBase64, u64 } from './runtime/bytes.ts';
 import {
   type AccountUse,
   type Call,
@@ -38,14 +32,14 @@ import {
   SYSTEM_PROGRAM,
 } from './runtime/runtime.ts';
 
+export const poolProgram = addressOf('pool program');
 export const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
 const INSTRUCTIONS_SYSVAR = 'Sysvar1nstructions1111111111111111111111111';
 const ANCHOR_ERROR_TEXT = 'AnchorError thrown in programs/ccip-offramp/src/lib.rs:1. Error Code: ';
 
-const uses = (...addresses: readonly string[]): readonly AccountUse[] =>
-  addresses.map((address) => ({ address }));
-const writes = (...addresses: readonly string[]): readonly AccountUse[] =>
-  addresses.map((address) => ({ address, isWritable: true }));
+const uses = (...named: readonly string[]): readonly AccountUse[] => named.map((address) => ({ address }));
+const writes = (...named: readonly string[]): readonly AccountUse[] =>
+  named.map((address) => ({ address, isWritable: true }));
 
 /** A call that only says its name. */
 const named = (program: string, name: string, data: Uint8Array, more: Partial<Call> = {}): Call => ({
@@ -55,10 +49,21 @@ const named = (program: string, name: string, data: Uint8Array, more: Partial<Ca
   steps: [{ log: `Instruction: ${name}` }, ...(more.steps ?? [])],
 });
 
-const verifyNotCursed = ({ rmnRemote }: CcipPrograms): Step => ({
-  call: named(rmnRemote, 'VerifyNotCursed', plainInstruction('verify_not_cursed', new Uint8Array(16)), {
-    accounts: uses(rmnAddresses.curses(rmnRemote), rmnAddresses.config(rmnRemote)),
-  }),
+/** A call of the token program, whose instructions have a number. */
+const tokenCall = (name: string, number: number, ...steps: readonly Step[]): Step => ({
+  call: named(TOKEN_PROGRAM, name, new Uint8Array([number]), { steps }),
+});
+
+const rmnAccounts = ({ rmnRemote }: CcipPrograms): readonly AccountUse[] =>
+  uses(addresses.curses(rmnRemote), addresses.config(rmnRemote));
+
+const verifyNotCursed = (programs: CcipPrograms): Step => ({
+  call: named(
+    programs.rmnRemote,
+    'VerifyNotCursed',
+    plainInstruction('verify_not_cursed', new Uint8Array(16)),
+    { accounts: rmnAccounts(programs) },
+  ),
 });
 
 export const setComputeUnits: Call = {
@@ -67,23 +72,26 @@ export const setComputeUnits: Call = {
   isNative: true,
 };
 
-export interface SendCall {
+export function sendCall({
+  programs,
+  body,
+  mints,
+  isRelayed,
+  failure,
+}: {
   readonly programs: CcipPrograms;
   readonly body: SentBody;
   /** Of the tokens in the message, in their order. */
   readonly mints: readonly string[];
-  readonly poolProgram: string;
   /** From router 1.6.1 on. */
   readonly isRelayed: boolean;
   /** After everything was said. */
   readonly failure?: Failure | undefined;
-}
-
-export function sendCall({ programs, body, mints, poolProgram, isRelayed, failure }: SendCall): Call {
+}): Call {
   const { router, rmnRemote, feeQuoter } = programs;
   const { destChainSelector, messageId } = body.header;
   const encoded = ccipMessageSent(body);
-  const signer = routerAddresses.feeBillingSigner(router);
+  const signer = addresses.feeBillingSigner(router);
   const tokens = body.tokenAmounts.map(({ amount }, index) => ({ mint: mints[index] ?? '', amount }));
   const pools = tokens.map(
     ({ mint, amount }): Step => ({
@@ -92,15 +100,9 @@ export function sendCall({ programs, body, mints, poolProgram, isRelayed, failur
         'LockOrBurnTokens',
         plainInstruction('lock_or_burn_tokens', pubkey(mint), u64(amount)),
         {
-          accounts: [...uses(signer), ...writes(poolConfigAddress(poolProgram, mint), mint)],
+          accounts: [...uses(signer), ...writes(addresses.poolConfig(poolProgram, mint), mint)],
           steps: [
-            {
-              call: {
-                program: TOKEN_PROGRAM,
-                steps: [{ log: 'Instruction: Burn' }],
-                data: new Uint8Array([8]),
-              },
-            },
+            tokenCall('Burn', 8),
             { data: poolBurned(body.sender, amount, mint) },
             { returns: concat(new Uint8Array(4), new Uint8Array(4)) },
           ],
@@ -108,18 +110,18 @@ export function sendCall({ programs, body, mints, poolProgram, isRelayed, failur
       ),
     }),
   );
-  return named(router, 'CcipSend', ccipSend({ ...body, destChainSelector, tokens, feeToken: NO_RECEIVER }), {
+  return named(router, 'CcipSend', ccipSend(body, mints), {
     accounts: [
-      ...uses(routerAddresses.config(router)),
-      ...writes(routerAddresses.destChainState(router, destChainSelector)),
-      ...writes(routerAddresses.nonce(router, destChainSelector, body.sender)),
+      ...uses(addresses.config(router)),
+      ...writes(addresses.destChainState(router, destChainSelector)),
+      ...writes(addresses.nonce(router, destChainSelector, body.sender)),
       ...writes(body.sender),
       ...uses(SYSTEM_PROGRAM, TOKEN_PROGRAM, body.feeToken, signer, feeQuoter),
-      ...uses(feeQuoterAddresses.destChain(feeQuoter, destChainSelector), rmnRemote),
-      ...uses(rmnAddresses.curses(rmnRemote), rmnAddresses.config(rmnRemote)),
+      ...uses(addresses.feesTowards(feeQuoter, destChainSelector), rmnRemote),
+      ...rmnAccounts(programs),
       ...tokens.flatMap(({ mint }) => [
-        ...uses(poolProgram, routerAddresses.tokenAdminRegistry(router, mint)),
-        ...writes(poolConfigAddress(poolProgram, mint), mint),
+        ...uses(poolProgram, addresses.tokenAdminRegistry(router, mint)),
+        ...writes(addresses.poolConfig(poolProgram, mint), mint),
       ]),
     ],
     steps: [
@@ -129,20 +131,14 @@ export function sendCall({ programs, body, mints, poolProgram, isRelayed, failur
           steps: [{ returns: new Uint8Array(40) }],
         }),
       },
-      {
-        call: {
-          program: TOKEN_PROGRAM,
-          steps: [{ log: 'Instruction: TransferChecked' }],
-          data: new Uint8Array([12]),
-        },
-      },
+      tokenCall('TransferChecked', 12),
       ...pools,
       { data: encoded },
       ...(isRelayed
         ? [
             {
               call: named(rmnRemote, 'CpiEvent', relayedEvent(encoded), {
-                accounts: uses(rmnAddresses.config(rmnRemote), signer),
+                accounts: uses(addresses.config(rmnRemote), signer),
               }),
             },
           ]
@@ -153,7 +149,14 @@ export function sendCall({ programs, body, mints, poolProgram, isRelayed, failur
   });
 }
 
-export interface CommitCall {
+export function commitCall({
+  programs,
+  transmitter,
+  root,
+  prices,
+  number,
+  failure,
+}: {
   readonly programs: CcipPrograms;
   readonly transmitter: string;
   /** Without one only prices are updated. */
@@ -162,28 +165,23 @@ export interface CommitCall {
   readonly number: bigint;
   /** The report is said before the signatures are checked. */
   readonly failure?: Failure | undefined;
-}
-
-export function commitCall({ programs, transmitter, root, prices, number, failure }: CommitCall): Call {
+}): Call {
   const { offRamp, feeQuoter } = programs;
   return named(offRamp, root ? 'Commit' : 'CommitPriceOnly', commitInstruction(number, root, prices), {
     accounts: [
-      ...uses(offRampAddresses.config(offRamp), offRampAddresses.referenceAddresses(offRamp)),
+      ...uses(addresses.config(offRamp), addresses.referenceAddresses(offRamp)),
       ...(root
         ? writes(
-            offRampAddresses.sourceChainState(offRamp, root.sourceChainSelector),
-            offRampAddresses.commitReport(offRamp, root.sourceChainSelector, root.merkleRoot),
+            addresses.sourceChainState(offRamp, root.sourceChainSelector),
+            addresses.commitReport(offRamp, root.sourceChainSelector, root.merkleRoot),
           )
         : []),
       ...writes(transmitter),
-      ...uses(SYSTEM_PROGRAM, INSTRUCTIONS_SYSVAR, offRampAddresses.feeBillingSigner(offRamp), feeQuoter),
-      ...uses(
-        programs.rmnRemote,
-        rmnAddresses.curses(programs.rmnRemote),
-        rmnAddresses.config(programs.rmnRemote),
-      ),
+      ...uses(SYSTEM_PROGRAM, INSTRUCTIONS_SYSVAR, addresses.feeBillingSigner(offRamp), feeQuoter),
+      ...uses(programs.rmnRemote),
+      ...rmnAccounts(programs),
       ...writes(
-        ...prices.map(({ destChainSelector }) => feeQuoterAddresses.destChain(feeQuoter, destChainSelector)),
+        ...prices.map(({ destChainSelector }) => addresses.feesTowards(feeQuoter, destChainSelector)),
       ),
     ],
     steps: [
@@ -203,16 +201,13 @@ export type FailingPart = 'receiver' | 'pool' | 'token program' | 'off-ramp';
 export interface ExecuteCall {
   readonly programs: CcipPrograms;
   readonly executor: string;
-  readonly body: ReceivedBody;
-  readonly context: LeafContext;
-  readonly leaf: Uint8Array;
+  readonly message: ReceivedMessage;
   readonly root: Uint8Array;
   readonly proofs: readonly Uint8Array[];
   readonly number: bigint;
-  readonly poolProgram: string;
-  readonly isManual: boolean;
+  readonly isManual?: boolean;
   /** The report lies in an account, and the instruction has none. */
-  readonly isBuffered: boolean;
+  readonly isBuffered?: boolean;
   readonly failure?: Failure | undefined;
   /** What fails: the receiver where it is left out and there is one, else the off-ramp. */
   readonly failing?: FailingPart | undefined;
@@ -223,8 +218,9 @@ export interface ExecuteCall {
 }
 
 export function executeCall(call: ExecuteCall): Call {
-  const { programs, body, context, leaf, isManual, failure } = call;
+  const { programs, message, isManual = false, failure } = call;
   const { offRamp, router, rmnRemote } = programs;
+  const [body, context, leaf] = [receivedBodyOf(message), leafContextOf(message), leafOf(message)];
   const { header } = body;
   const report = call.isBuffered ? new Uint8Array() : executionReport(body, call.proofs);
   const tokenIndexes = new Uint8Array(body.tokenAmounts.length).fill(8);
@@ -236,38 +232,25 @@ export function executeCall(call: ExecuteCall): Call {
   const release = body.tokenAmounts.map(
     ({ destTokenAddress }): Step => ({
       call: named(
-        call.poolProgram,
+        poolProgram,
         'ReleaseOrMintTokens',
         plainInstruction('release_or_mint_tokens', pubkey(destTokenAddress)),
         {
-          accounts: writes(poolConfigAddress(call.poolProgram, destTokenAddress), destTokenAddress),
-          steps: [
-            {
-              call: {
-                program: TOKEN_PROGRAM,
-                steps: [{ log: 'Instruction: MintTo' }, ...failureIn('token program')],
-                data: new Uint8Array([7]),
-              },
-            },
-            ...failureIn('pool'),
-          ],
+          accounts: writes(addresses.poolConfig(poolProgram, destTokenAddress), destTokenAddress),
+          steps: [tokenCall('MintTo', 7, ...failureIn('token program')), ...failureIn('pool')],
         },
       ),
     }),
   );
-  const receive: Step[] = hasReceiver
-    ? [
-        {
-          call: named(receiver, 'CcipReceive', ccipReceive(body), { steps: failureIn('receiver') }),
-        },
-      ]
-    : [];
+  const receive: Step = {
+    call: named(receiver, 'CcipReceive', ccipReceive(body), { steps: failureIn('receiver') }),
+  };
   const outcome: readonly Step[] = call.isSkipped
     ? [{ data: skippedAlreadyExecuted(header) }]
     : [
         { data: executionStateChanged(header, leaf, 'inProgress') },
         ...release,
-        ...receive,
+        ...(hasReceiver ? [receive] : []),
         ...failureIn('off-ramp'),
         { data: executionStateChanged(header, leaf, 'success') },
       ];
@@ -279,21 +262,21 @@ export function executeCall(call: ExecuteCall): Call {
       : executeInstruction(report, call.number, tokenIndexes),
     {
       accounts: [
-        ...uses(offRampAddresses.config(offRamp), offRampAddresses.referenceAddresses(offRamp)),
-        ...uses(offRampAddresses.sourceChainState(offRamp, header.sourceChainSelector)),
-        ...writes(offRampAddresses.commitReport(offRamp, header.sourceChainSelector, call.root)),
-        ...uses(offRamp, routerAddresses.allowedOffRamp(router, header.sourceChainSelector, offRamp)),
+        ...uses(addresses.config(offRamp), addresses.referenceAddresses(offRamp)),
+        ...uses(addresses.sourceChainState(offRamp, header.sourceChainSelector)),
+        ...writes(addresses.commitReport(offRamp, header.sourceChainSelector, call.root)),
+        ...uses(offRamp, addresses.allowedOffRamp(router, header.sourceChainSelector, offRamp)),
         ...writes(call.executor),
         ...uses(SYSTEM_PROGRAM, INSTRUCTIONS_SYSVAR, rmnRemote),
-        ...uses(rmnAddresses.curses(rmnRemote), rmnAddresses.config(rmnRemote)),
-        ...(hasReceiver ? uses(receiver, offRampAddresses.externalExecutionConfig(offRamp, receiver)) : []),
+        ...rmnAccounts(programs),
+        ...(hasReceiver ? uses(receiver, addresses.externalExecutionConfig(offRamp, receiver)) : []),
         ...context.accounts.map((address, index) => ({
           address,
           isWritable: ((body.isWritableBitmap >> BigInt(index)) & 1n) === 1n,
         })),
         ...body.tokenAmounts.flatMap(({ destTokenAddress }) => [
-          ...uses(call.poolProgram, TOKEN_PROGRAM),
-          ...writes(poolConfigAddress(call.poolProgram, destTokenAddress), destTokenAddress),
+          ...uses(poolProgram, TOKEN_PROGRAM),
+          ...writes(addresses.poolConfig(poolProgram, destTokenAddress), destTokenAddress),
         ]),
       ],
       steps: [
@@ -328,72 +311,37 @@ export function wrapped(program: string, inner: Call): Call {
   };
 }
 
-export interface Forgery {
-  /** The program that forges. */
-  readonly forger: string;
-  readonly router: string;
-  /** The event that it would like to be believed. */
-  readonly encoded: Uint8Array;
-}
+/** In base64 it reads `successAAA==`, so that the line of the return data contains the word. */
+const SUCCESS_LOOKALIKE: Uint8Array = new Uint8Array(Buffer.from('successAAA==', 'base64'));
 
-/** Ways in which a program tries to pass its own event for one of the router. */
-export const forgeries = {
-  /** It just says it. */
-  ownEvent: ({ forger, router, encoded }: Forgery): Call => ({
-    program: forger,
-    accounts: uses(router),
-    steps: [{ data: encoded }],
-  }),
-  /** It says the lines of the router as text, which the runtime marks as text. */
-  logText: ({ forger, router, encoded }: Forgery): Call => ({
-    program: forger,
-    accounts: uses(router),
-    steps: [
+/** Ways in which a program tries to pass its own event, `encoded`, for one of the router. */
+export function forgeries(forger: string, { router, rmnRemote }: CcipPrograms, encoded: Uint8Array) {
+  const forged = (...steps: readonly Step[]): Call => ({ program: forger, accounts: uses(router), steps });
+  const event: Step = { data: encoded };
+  const returning = (program: string, data: Uint8Array): Step => ({
+    call: { program, data, steps: [{ returns: SUCCESS_LOOKALIKE }] },
+  });
+  const version = returning(router, plainInstruction('type_version'));
+  return {
+    /** It just says it. */
+    ownEvent: forged(event),
+    /** It says the lines of the router as text, which the runtime marks as text. */
+    logText: forged(
       { log: `Program ${router} invoke [2]` },
       { log: `Program data: ${toBase64(encoded)}` },
       { log: `Program ${router} success` },
       { log: `\nProgram ${router} invoke [2]\nProgram data: ${toBase64(encoded)}` },
-    ],
-  }),
-  /** It calls the router before and after, so that a wrong stack attributes its event to the router. */
-  betweenCalls: ({ forger, router, encoded }: Forgery): Call => {
-    const version: Step = {
-      call: {
-        program: router,
-        data: plainInstruction('type_version'),
-        steps: [{ returns: SUCCESS_LOOKALIKE }],
-      },
-    };
-    return { program: forger, accounts: uses(router), steps: [version, { data: encoded }, version] };
-  },
-  /** The router calls it, it returns what reads like its end, and then says the event. */
-  successInReturnData: ({ forger, router, encoded }: Forgery): Call => ({
-    program: router,
-    data: plainInstruction('ccip_send'),
-    accounts: uses(forger),
-    steps: [
-      {
-        call: {
-          program: forger,
-          steps: [
-            { call: { program: forger, data: new Uint8Array([1]), steps: [{ returns: SUCCESS_LOOKALIKE }] } },
-            { data: encoded },
-          ],
-        },
-      },
-    ],
-  }),
-  /** It relays a copy to rmn_remote by itself. */
-  ownRelay: ({ forger, router, encoded }: Forgery, rmnRemote: string): Call => ({
-    program: forger,
-    accounts: uses(router),
-    steps: [
-      {
-        call: { program: rmnRemote, data: relayedEvent(encoded), steps: [{ log: 'Instruction: CpiEvent' }] },
-      },
-    ],
-  }),
-};
-
-/** In base64 it reads `successAAA==`, so that the line of the return data contains the word. */
-const SUCCESS_LOOKALIKE: Uint8Array = new Uint8Array(Buffer.from('successAAA==', 'base64'));
+    ),
+    /** It calls the router before and after, so that a wrong stack attributes its event to the router. */
+    betweenCalls: forged(version, event, version),
+    /** The router calls it, it returns what reads like its end, and then says the event. */
+    successInReturnData: {
+      program: router,
+      data: plainInstruction('ccip_send'),
+      accounts: uses(forger),
+      steps: [{ call: { program: forger, steps: [returning(forger, new Uint8Array([1])), event] } }],
+    } satisfies Call,
+    /** It relays a copy to rmn_remote by itself. */
+    ownRelay: forged({ call: named(rmnRemote, 'CpiEvent', relayedEvent(encoded)) }),
+  };
+}

@@ -1,5 +1,6 @@
 /** Events and instructions of CCIP's Solana programs as bytes. The layouts are those of all releases up to 1.6.3. */
-import { sha256 } from '@noble/hashes/sha2.js';
+import { discriminatorOf } from '../../src/ingest/svm/decode/borsh.ts';
+import type { MerkleRoot } from '../../src/ingest/svm/decode/layouts.ts';
 import { type Header, type ReceivedBody, receivedTokens, type SentBody, sentTokens } from './ccip-hashes.ts';
 import {
   bool,
@@ -14,18 +15,17 @@ import {
   u64,
   u128,
   u256,
-  utf8,
   vec,
 } from './runtime/bytes.ts';
 
 /** The first eight bytes of everything that Anchor encodes. */
-export function discriminator(kind: 'event' | 'global' | 'account', name: string): Uint8Array {
-  return sha256(utf8(`${kind}:${name}`)).slice(0, 8);
-}
+export const discriminator = (...name: Parameters<typeof discriminatorOf>): Uint8Array =>
+  fromHex(discriminatorOf(...name));
 
 const event = (name: string, ...fields: readonly Uint8Array[]) =>
   concat(discriminator('event', name), ...fields);
-const instruction = (name: string, ...fields: readonly Uint8Array[]) =>
+/** An instruction, by its name. */
+export const plainInstruction = (name: string, ...fields: readonly Uint8Array[]): Uint8Array =>
   concat(discriminator('global', name), ...fields);
 
 const headerBytes = (header: Header) =>
@@ -55,13 +55,7 @@ export function ccipMessageSent(body: SentBody): Uint8Array {
   );
 }
 
-export interface CommittedRoot {
-  readonly sourceChainSelector: bigint;
-  readonly onRampAddress: Uint8Array;
-  readonly minSeqNr: bigint;
-  readonly maxSeqNr: bigint;
-  readonly merkleRoot: Uint8Array;
-}
+export type CommittedRoot = Omit<MerkleRoot, 'merkleRoot'> & { readonly merkleRoot: Uint8Array };
 
 export interface GasPrice {
   readonly destChainSelector: bigint;
@@ -174,25 +168,20 @@ export function svmExtraArgs(args: SvmExtraArgs): Uint8Array {
   );
 }
 
-export interface SendRequest {
-  readonly destChainSelector: bigint;
-  readonly receiver: Uint8Array;
-  readonly data: Uint8Array;
-  readonly tokens: readonly { readonly mint: string; readonly amount: bigint }[];
-  readonly feeToken: string;
-  readonly extraArgs: Uint8Array;
-}
-
-export function ccipSend(request: SendRequest): Uint8Array {
-  return instruction(
+/** The instruction that sends a message; fees are paid in SOL. */
+export function ccipSend(body: SentBody, mints: readonly string[]): Uint8Array {
+  const tokens = body.tokenAmounts.map(({ amount }, index) =>
+    concat(pubkey(mints[index] ?? ''), u64(amount)),
+  );
+  return plainInstruction(
     'ccip_send',
-    u64(request.destChainSelector),
-    bytes(request.receiver),
-    bytes(request.data),
-    vec(request.tokens.map(({ mint, amount }) => concat(pubkey(mint), u64(amount)))),
-    pubkey(request.feeToken),
-    bytes(request.extraArgs),
-    bytes(new Uint8Array(request.tokens.length)),
+    u64(body.header.destChainSelector),
+    bytes(body.receiver),
+    bytes(body.data),
+    vec(tokens),
+    new Uint8Array(32),
+    bytes(body.extraArgs),
+    bytes(new Uint8Array(tokens.length)),
   );
 }
 
@@ -207,7 +196,7 @@ export function commitInstruction(
 ): Uint8Array {
   const report = concat(pricesBytes(prices), option(root && rootBytes(root)), vec([]));
   const signature = new Uint8Array(32).fill(0x51);
-  return instruction(
+  return plainInstruction(
     root ? 'commit' : 'commit_price_only',
     reportContext(number),
     bytes(report),
@@ -240,7 +229,7 @@ export function executionReport(body: ReceivedBody, proofs: readonly Uint8Array[
 
 /** What the off-ramp hands to a receiver. */
 export function ccipReceive({ header, sender, data, tokenAmounts }: ReceivedBody): Uint8Array {
-  return instruction(
+  return plainInstruction(
     'ccip_receive',
     sized(header.messageId, 32),
     u64(header.sourceChainSelector),
@@ -252,19 +241,14 @@ export function ccipReceive({ header, sender, data, tokenAmounts }: ReceivedBody
 
 /** An empty report stands for one that was buffered in an account. */
 export function executeInstruction(report: Uint8Array, number: bigint, tokenIndexes: Uint8Array): Uint8Array {
-  return instruction('execute', bytes(report), reportContext(number), bytes(tokenIndexes));
+  return plainInstruction('execute', bytes(report), reportContext(number), bytes(tokenIndexes));
 }
 
 export function manuallyExecuteInstruction(report: Uint8Array, tokenIndexes: Uint8Array): Uint8Array {
-  return instruction('manually_execute', bytes(report), bytes(tokenIndexes));
+  return plainInstruction('manually_execute', bytes(report), bytes(tokenIndexes));
 }
 
 /** The copy of an event that the router hands to rmn_remote from 1.6.1 on. */
 export function relayedEvent(encoded: Uint8Array): Uint8Array {
-  return instruction('cpi_event', bytes(encoded));
-}
-
-/** Any other instruction, by its name. */
-export function plainInstruction(name: string, ...fields: readonly Uint8Array[]): Uint8Array {
-  return instruction(name, ...fields);
+  return plainInstruction('cpi_event', bytes(encoded));
 }

@@ -1,5 +1,6 @@
 /** Message ids, leaves and Merkle roots of CCIP messages from and to Solana. */
 import { keccak_256 } from '@noble/hashes/sha3.js';
+import type { InstructionOf, SentRampMessage } from '../../src/ingest/svm/decode/layouts.ts';
 import {
   bytes,
   concat,
@@ -15,57 +16,13 @@ import {
   vec,
 } from './runtime/bytes.ts';
 
-export interface Header {
-  /** 32 bytes. */
-  readonly messageId: Uint8Array;
-  readonly sourceChainSelector: bigint;
-  readonly destChainSelector: bigint;
-  readonly sequenceNumber: bigint;
-  readonly nonce: bigint;
-}
-
-/** A token in a message from Solana. */
-export interface SentToken {
-  /** The pool's configuration account, not its program. */
-  readonly sourcePoolAddress: string;
-  readonly destTokenAddress: Uint8Array;
-  readonly extraData: Uint8Array;
-  readonly amount: bigint;
-  readonly destExecData: Uint8Array;
-}
-
+export type Header = Omit<SentRampMessage['header'], 'messageId'> & { readonly messageId: Uint8Array };
+/** A message as the decoders have it, with 32 bytes as its id. */
+type WithIdBytes<Message> = Omit<Message, 'header'> & { readonly header: Header };
 /** `SVM2AnyRampMessage`. */
-export interface SentBody {
-  readonly header: Header;
-  readonly sender: string;
-  readonly data: Uint8Array;
-  readonly receiver: Uint8Array;
-  readonly extraArgs: Uint8Array;
-  readonly feeToken: string;
-  readonly tokenAmounts: readonly SentToken[];
-  readonly feeTokenAmount: bigint;
-  readonly feeValueJuels: bigint;
-}
-
-/** A token in a message to Solana. */
-export interface ReceivedToken {
-  readonly sourcePoolAddress: Uint8Array;
-  readonly destTokenAddress: string;
-  readonly destGasAmount: number;
-  readonly extraData: Uint8Array;
-  readonly amount: bigint;
-}
-
+export type SentBody = WithIdBytes<SentRampMessage>;
 /** `Any2SVMRampMessage`. */
-export interface ReceivedBody {
-  readonly header: Header;
-  readonly sender: Uint8Array;
-  readonly data: Uint8Array;
-  readonly tokenReceiver: string;
-  readonly tokenAmounts: readonly ReceivedToken[];
-  readonly computeUnits: number;
-  readonly isWritableBitmap: bigint;
-}
+export type ReceivedBody = WithIdBytes<NonNullable<InstructionOf<'execute'>['report']>['message']>;
 
 /** What a leaf has beyond the message: they travel in the accounts of the instruction. */
 export interface LeafContext {
@@ -81,7 +38,7 @@ const NODE_DOMAIN = concat(new Uint8Array(31), u8(1));
 /** Completes a layer with an odd number of nodes. */
 const PADDING_NODE = new Uint8Array(32).fill(0xff);
 
-export function sentTokens(tokens: readonly SentToken[]): Uint8Array {
+export function sentTokens(tokens: SentBody['tokenAmounts']): Uint8Array {
   return vec(
     tokens.map((token) =>
       concat(
@@ -95,7 +52,7 @@ export function sentTokens(tokens: readonly SentToken[]): Uint8Array {
   );
 }
 
-export function receivedTokens(tokens: readonly ReceivedToken[]): Uint8Array {
+export function receivedTokens(tokens: ReceivedBody['tokenAmounts']): Uint8Array {
   return vec(
     tokens.map((token) =>
       concat(

@@ -10,51 +10,29 @@
  * world.execute(message, { outcome: 'failure' });
  * world.settle();
  */
-import type { Network } from '../../src/domain/networks/networks.ts';
-import type { CcipPrograms } from './ccip-accounts.ts';
-import { createCcipDeployment, dapp } from './ccip-deployment.ts';
+import { commitCall, forgeries } from './ccip-calls.ts';
+import { type CcipDeployment, createCcipDeployment, dapp, selectorOf } from './ccip-deployment.ts';
+import { ccipMessageSent, commitReportAccepted } from './ccip-events.ts';
 import { FINALITY_SLOTS } from './endpoint/node.ts';
+import { addressOf, fromHex } from './runtime/bytes.ts';
 import type { LedgerTransaction } from './runtime/ledger.ts';
-import type { VirtualCluster } from './runtime/virtual-cluster.ts';
-import type { Truth } from './truth.ts';
-import { forge } from './world-forgeries.ts';
-import {
-  type ForgeryKind,
-  type Remote,
-  type SolanaWorldOptions,
-  sepolia,
-  solanaDevnet,
-} from './world-options.ts';
-import { createReceiving, type Receiving } from './world-receiving.ts';
-import { createSending, type Sending } from './world-sending.ts';
+import { customFailure } from './runtime/runtime.ts';
+import { type ForgeryKind, type SolanaWorldOptions, sepolia, solanaDevnet } from './world-options.ts';
+import { createReceiving } from './world-receiving.ts';
+import { createSending } from './world-sending.ts';
 
-export interface SolanaWorld
-  extends Omit<Sending, 'sends' | 'bodyOf' | 'callOf'>,
-    Omit<Receiving, 'commits' | 'executions'> {
-  readonly network: Network;
-  readonly cluster: VirtualCluster;
-  readonly programs: CcipPrograms;
-  readonly remotes: readonly Remote[];
-  readonly truth: Truth;
-  /** Something that looks like a message or a commit and is not. */
-  forge(kind: ForgeryKind): LedgerTransaction;
-  /** A transaction that names the router and does nothing. */
-  makeNoise(): LedgerTransaction;
-  /** Lets slots pass until everything is final. */
-  settle(): void;
-}
+export type SolanaWorld = ReturnType<typeof createSolanaWorld>;
 
 /** Beyond finality, so that nodes that are a little behind have everything too. */
 const SETTLING_SLOTS = 40;
 
-export function createSolanaWorld(options: SolanaWorldOptions = {}): SolanaWorld {
+export function createSolanaWorld(options: SolanaWorldOptions = {}) {
   const { network = solanaDevnet, remotes = [sepolia], isRelaying = true } = options;
   const deployment = createCcipDeployment(options);
   const { cluster, programs, land } = deployment;
   const sending = createSending(deployment, { isRelaying });
-  const receiving = createReceiving(deployment, remotes);
-  const { sends, send, bumpVersion, rollBackVersion } = sending;
-  const { commits, executions, ...arrivals } = receiving;
+  const { sends, send, bodyOf, bumpVersion, rollBackVersion } = sending;
+  const { commits, executions, ...arrivals } = createReceiving(deployment, remotes);
   return {
     network,
     cluster,
@@ -62,12 +40,54 @@ export function createSolanaWorld(options: SolanaWorldOptions = {}): SolanaWorld
     remotes,
     truth: { sends, commits, executions },
     send,
+    bodyOf,
     bumpVersion,
     rollBackVersion,
     ...arrivals,
-    forge: (kind) => forge(deployment, sending, kind),
+    /** Something that looks like a message or a commit and is not. */
+    forge: (kind: ForgeryKind) => forge(deployment, sending, kind),
+    /** A transaction that names the router and does nothing. */
     makeNoise: () =>
       land({ program: dapp, accounts: [{ address: programs.router }], data: new Uint8Array([1]) }),
+    /** Lets slots pass until everything is final. */
     settle: () => cluster.grow(FINALITY_SLOTS + SETTLING_SLOTS),
   };
+}
+
+const forger = addressOf('forger');
+const forgerWallet = addressOf('wallet of the forger');
+const paidByForger = { feePayer: forgerWallet };
+
+function forge(
+  { programs, usual, laneOf, land }: CcipDeployment,
+  { bodyOf, callOf }: ReturnType<typeof createSending>,
+  kind: ForgeryKind,
+): LedgerTransaction {
+  const { offRamp } = programs;
+  const body = bodyOf({ data: '0xbad0', sender: forgerWallet }, usual);
+  const encoded = ccipMessageSent(body);
+  const root = {
+    sourceChainSelector: selectorOf(usual),
+    onRampAddress: fromHex(usual.onRamp),
+    minSeqNr: laneOf(usual).nextToCommit,
+    maxSeqNr: laneOf(usual).nextToCommit,
+    merkleRoot: new Uint8Array(32).fill(0xbd),
+  };
+  switch (kind) {
+    case 'failed send':
+      return land(callOf(body, customFailure(7_001)), paidByForger);
+    case 'failed commit': {
+      const failure = customFailure(9_002);
+      return land(
+        commitCall({ programs, transmitter: forgerWallet, root, prices: [], number: 0n, failure }),
+        paidByForger,
+      );
+    }
+    case 'commit of another program': {
+      const steps = [{ data: commitReportAccepted(root, []) }];
+      return land({ program: forger, accounts: [{ address: offRamp }], steps }, paidByForger);
+    }
+    default:
+      return land(forgeries(forger, programs, encoded)[kind], paidByForger);
+  }
 }

@@ -3,7 +3,7 @@
  * encoders of these tests are two implementations, and both are held to them.
  */
 
-import { deployedPrograms } from './ccip-accounts.ts';
+import { addresses, deployedPrograms } from './ccip-accounts.ts';
 import { evmExtraArgs } from './ccip-events.ts';
 import type { LeafContext, ReceivedBody, SentBody } from './ccip-hashes.ts';
 import { fromHex } from './runtime/bytes.ts';
@@ -111,55 +111,34 @@ export const receivedVector: {
   leaf: '0x5ddb3c9fccb01abee926ec6112afa075dc81fdfe1e2902595d9c1d1d1de4f1d1',
 };
 
-/** How an implementation derives the addresses of a program's accounts. */
-export interface AddressDerivation {
-  config(program: string): string;
-  feeBillingSigner(program: string): string;
-  destChainState(router: string, selector: bigint): string;
-  referenceAddresses(offRamp: string): string;
-  sourceChainState(offRamp: string, selector: bigint): string;
-}
-
+const { router, offRamp } = deployedPrograms;
 const ETHEREUM = 5009297550715157269n;
-export const SEPOLIA = 16015286601757825753n;
+const SEPOLIA = 16015286601757825753n;
+const devnetRouter = 'Ccip8ZTcM2qHjVt8FYHtuCAqjc637yLKnsJ5q5r2e6eL';
+const devnetOffRamp = 'offVkroQ4wYMv6QFPBvJazAx2p8BnLh7sJRdyQ5GYfx';
+const devnetRoot = fromHex('91d3c913d08bc07134dad446c3231fa2b3c9621bba719f273551c92390834c1c');
 
-/** Accounts of the deployed programs, each with the address that an implementation derives. */
-export function deployedAccounts(
-  derive: AddressDerivation,
-): readonly (readonly [name: string, derived: string, deployed: string])[] {
-  const { router, offRamp } = deployedPrograms;
-  return [
-    ['router config', derive.config(router), '3Yrg9E4ySAeRezgQY99NNarAmFLtixapga9MZb6y2dt3'],
-    [
-      'router fee_billing_signer',
-      derive.feeBillingSigner(router),
-      '2AjuzTy6z2webxEUu7eZ1DkAyLagZaqH2dgzhbBYjJiG',
-    ],
-    [
-      'dest_chain_state of Ethereum',
-      derive.destChainState(router, ETHEREUM),
-      'CowGG7G1FsfedN4jx66Gw7co1xEsiKQfE1f8BXSnSK9w',
-    ],
-    [
-      'dest_chain_state of Sepolia',
-      derive.destChainState(router, SEPOLIA),
-      'FMupGnCxUXo7FwuNbMUXYspP84LQZRC5syLD1krXCKzg',
-    ],
-    ['off-ramp config', derive.config(offRamp), 'G88p8xbxwG6D5ZRbx7S31sdPPYR2UnRs1PhhE5iAL1ny'],
-    [
-      'reference_addresses',
-      derive.referenceAddresses(offRamp),
-      'A4qQENKi1unhuDYL5ANPQKnGoNjFhNcvWaMoCH6iMd51',
-    ],
-    [
-      'source_chain_state of Ethereum',
-      derive.sourceChainState(offRamp, ETHEREUM),
-      'CbvY411CTxKUjJGku71PvpmzVvzpd17jk7cV9mAm2LVF',
-    ],
-    [
-      'off-ramp fee_billing_signer',
-      derive.feeBillingSigner(offRamp),
-      'CVnNuPzPa3XiyM45yhbBqdP1QuhbP2heYjxatEgtneWM',
-    ],
-  ];
-}
+/** Accounts of the deployed programs, by the address that is derived for each. Those of devnet are of a failed execution. */
+export const deployedAccounts: Readonly<Record<string, string>> = {
+  '3Yrg9E4ySAeRezgQY99NNarAmFLtixapga9MZb6y2dt3': addresses.config(router),
+  '2AjuzTy6z2webxEUu7eZ1DkAyLagZaqH2dgzhbBYjJiG': addresses.feeBillingSigner(router),
+  CowGG7G1FsfedN4jx66Gw7co1xEsiKQfE1f8BXSnSK9w: addresses.destChainState(router, ETHEREUM),
+  FMupGnCxUXo7FwuNbMUXYspP84LQZRC5syLD1krXCKzg: addresses.destChainState(router, SEPOLIA),
+  G88p8xbxwG6D5ZRbx7S31sdPPYR2UnRs1PhhE5iAL1ny: addresses.config(offRamp),
+  A4qQENKi1unhuDYL5ANPQKnGoNjFhNcvWaMoCH6iMd51: addresses.referenceAddresses(offRamp),
+  CbvY411CTxKUjJGku71PvpmzVvzpd17jk7cV9mAm2LVF: addresses.sourceChainState(offRamp, ETHEREUM),
+  CVnNuPzPa3XiyM45yhbBqdP1QuhbP2heYjxatEgtneWM: addresses.feeBillingSigner(offRamp),
+  AFUaqKMB92kQB5y7op5pyB3hYG275rZcS7Y8inWJyc2K: addresses.config(devnetOffRamp),
+  '3a94c3Z5bDSw2c2GryztaTv7MZYG7rBCXs2eaQUp22ei': addresses.referenceAddresses(devnetOffRamp),
+  '3uLA89AnqSX5sHimPnxna1jP217nxGk7UtebLLaukcQr': addresses.sourceChainState(devnetOffRamp, SEPOLIA),
+  FQxTi1fukqHYZSHFGZcGPwyNoHPs7JdAcrkJtcGFYQ1t: addresses.commitReport(devnetOffRamp, SEPOLIA, devnetRoot),
+  '9eWtJJhas4BMyVBBuCTPP4LcHR3XSvPr4qeEZJwnBgw8': addresses.allowedOffRamp(
+    devnetRouter,
+    SEPOLIA,
+    devnetOffRamp,
+  ),
+  // The metadata of wrapped SOL.
+  '6dM4TqWyWJsbx7obrdLcviBkTafD5E8av61zfU6jq57X': addresses.metadata(
+    'So11111111111111111111111111111111111111112',
+  ),
+};

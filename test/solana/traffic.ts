@@ -40,14 +40,6 @@ const usualFailures = [customFailure(6_001), budgetExceeded];
 const LONGEST_ROOT = 5;
 const LONG_WAIT_SLOTS = 40;
 
-/** Traffic of so many steps. */
-export function makeTraffic(
-  world: SolanaWorld,
-  { steps: count, ...options }: TrafficOptions & { readonly steps: number },
-): void {
-  createTraffic(world, options)(count);
-}
-
 /** Runs so many steps. Each does one thing and lets some slots pass, or none. */
 export function createTraffic(
   world: SolanaWorld,

@@ -1,6 +1,6 @@
 /** What happened in a world: what a store must have after it has read everything. */
 
-import type { SvmExtraArgs } from './ccip-events.ts';
+import type { CommittedRoot, SvmExtraArgs } from './ccip-events.ts';
 import type { SentBody } from './ccip-hashes.ts';
 import type { ReceivedMessage } from './received-messages.ts';
 import type { LedgerTransaction } from './runtime/ledger.ts';
@@ -27,13 +27,7 @@ export interface TrueSend extends Observed {
   readonly trace: 'log' | 'relayed copy' | 'counter';
 }
 
-export interface TrueCommit extends Observed {
-  readonly sourceChainSelector: bigint;
-  readonly onRamp: Uint8Array;
-  readonly minSeqNr: bigint;
-  readonly maxSeqNr: bigint;
-  readonly merkleRoot: Uint8Array;
-}
+export type TrueCommit = Observed & CommittedRoot;
 
 export interface TrueExecution extends Observed {
   readonly message: ReceivedMessage;
@@ -41,12 +35,6 @@ export interface TrueExecution extends Observed {
   readonly leaf: Uint8Array;
   /** An attempt that failed leaves nothing but its failed transaction. */
   readonly isSuccess: boolean;
-}
-
-export interface Truth {
-  readonly sends: readonly TrueSend[];
-  readonly commits: readonly TrueCommit[];
-  readonly executions: readonly TrueExecution[];
 }
 
 /** The last line of a transaction's log that is this event. */

@@ -73,7 +73,7 @@ export interface ExecuteOptions {
 }
 
 export type ForgeryKind =
-  | keyof typeof forgeries
+  | keyof ReturnType<typeof forgeries>
   | 'failed send'
   | 'failed commit'
   | 'commit of another program';

@@ -1,46 +1,21 @@
 /** The off-ramp of a world: messages on their way to Solana, their commits and their executions. */
 
-import { commitCall, executeCall } from './ccip-calls.ts';
-import {
-  type CcipDeployment,
-  dapp,
-  mintOf,
-  poolProgram,
-  selectorOf,
-  transmitter,
-} from './ccip-deployment.ts';
+import { commitCall, type ExecuteCall, executeCall } from './ccip-calls.ts';
+import { type CcipDeployment, dapp, mintOf, selectorOf, transmitter } from './ccip-deployment.ts';
 import { commitReportAccepted, executionStateChanged, executionStates } from './ccip-events.ts';
 import { merkleProof, merkleRoot, NO_RECEIVER } from './ccip-hashes.ts';
 import {
   type EvmMessage,
-  leafContextOf,
   leafOf,
   messageIdOf,
   type ReceivedMessage,
   receivedBodyOf,
 } from './received-messages.ts';
-import { fromHex } from './runtime/bytes.ts';
-import { addressOf } from './runtime/program-address.ts';
-import { customFailure } from './runtime/runtime.ts';
+import { addressOf, fromHex } from './runtime/bytes.ts';
+import { type Call, customFailure } from './runtime/runtime.ts';
 import type { TrueCommit, TrueExecution } from './truth.ts';
 import type { ExecuteOptions, ReceiveOptions, Remote } from './world-options.ts';
 import { DEST_GAS } from './world-sending.ts';
-
-export interface Receiving {
-  /** Every message of EVM chains that `receive` made or `accept` took, in order. */
-  readonly received: readonly EvmMessage[];
-  readonly commits: readonly TrueCommit[];
-  readonly executions: readonly TrueExecution[];
-  /** A message on its way from an EVM chain to Solana: it exists on its source chain. */
-  receive(options?: ReceiveOptions): EvmMessage;
-  /** A message that another chain has sent, with the next number of its lane. */
-  accept(message: ReceivedMessage): void;
-  /** Of messages with consecutive numbers, from the next one that its lane expects on. */
-  commit(messages: readonly ReceivedMessage[], options?: { readonly isTruncated?: boolean }): TrueCommit;
-  commitPrices(from?: Remote): void;
-  /** Undefined where the off-ramp skipped the message, or a later instruction failed: there is nothing to record. */
-  execute(message: ReceivedMessage, options?: ExecuteOptions): TrueExecution | undefined;
-}
 
 interface Report {
   readonly commit: TrueCommit;
@@ -48,7 +23,7 @@ interface Report {
   states: bigint;
 }
 
-export function createReceiving(deployment: CcipDeployment, remotes: readonly Remote[]): Receiving {
+export function createReceiving(deployment: CcipDeployment, remotes: readonly Remote[]) {
   const { selector, programs, usual, laneOf, land, observed, keepReport } = deployment;
   const received: EvmMessage[] = [];
   const commits: TrueCommit[] = [];
@@ -62,12 +37,27 @@ export function createReceiving(deployment: CcipDeployment, remotes: readonly Re
     return remote;
   };
 
+  /** A call of the off-ramp that executes a message, whether it is committed or not. */
+  const callOf = (message: ReceivedMessage, more: Partial<ExecuteCall> = {}): Call =>
+    executeCall({
+      programs,
+      executor: transmitter,
+      message,
+      root: merkleRoot([leafOf(message)]),
+      proofs: [],
+      number: ocrNumber++,
+      ...more,
+    });
+
   return {
+    executionOf: callOf,
+    /** Every message of EVM chains that `receive` made or `accept` took, in order. */
     received,
     commits,
     executions,
 
-    receive(options = {}) {
+    /** A message on its way from an EVM chain to Solana: it exists on its source chain. */
+    receive(options: ReceiveOptions = {}): EvmMessage {
       const from = options.from ?? usual;
       if (from.network.family !== 'EVM') throw new RangeError('Other clusters send; `accept` takes it.');
       const lane = laneOf(from);
@@ -100,7 +90,8 @@ export function createReceiving(deployment: CcipDeployment, remotes: readonly Re
       return message;
     },
 
-    accept(message) {
+    /** A message that another chain has sent, with the next number of its lane. */
+    accept(message: ReceivedMessage): void {
       const lane = laneOf(remoteOf(message));
       if (message.sequenceNumber !== lane.received + 1n)
         throw new RangeError(`The lane expects message ${lane.received + 1n}.`);
@@ -108,7 +99,8 @@ export function createReceiving(deployment: CcipDeployment, remotes: readonly Re
       if (!('sent' in message)) received.push(message);
     },
 
-    commit(messages, { isTruncated } = {}) {
+    /** Of messages with consecutive numbers, from the next one that its lane expects on. */
+    commit(messages: readonly ReceivedMessage[], { isTruncated = false } = {}): TrueCommit {
       const [first] = messages;
       const last = messages.at(-1);
       if (!first || !last) throw new RangeError('A root needs a message.');
@@ -129,45 +121,32 @@ export function createReceiving(deployment: CcipDeployment, remotes: readonly Re
       const transaction = land(call, { cutEvent: isTruncated ? encoded : undefined });
       lane.nextToCommit = root.maxSeqNr + 1n;
       deployment.keepSourceChain(from);
-      const commit: TrueCommit = {
-        ...observed(transaction, encoded),
-        sourceChainSelector: root.sourceChainSelector,
-        onRamp: root.onRampAddress,
-        minSeqNr: root.minSeqNr,
-        maxSeqNr: root.maxSeqNr,
-        merkleRoot: root.merkleRoot,
-      };
+      const commit: TrueCommit = { ...observed(transaction, encoded), ...root };
       commits.push(commit);
       reports.push({ commit, messages, states: 0n });
       keepReport(commit, 0n);
       return commit;
     },
 
-    commitPrices(from = usual) {
+    commitPrices(from: Remote = usual): void {
       const prices = [{ destChainSelector: selectorOf(from), usdPerUnitGas: 10n ** 9n }];
       land(commitCall({ programs, transmitter, root: undefined, prices, number: ocrNumber++ }));
     },
 
-    execute(message, options = {}) {
+    /** Undefined where the off-ramp skipped the message, or a later instruction failed: there is nothing to record. */
+    execute(message: ReceivedMessage, options: ExecuteOptions = {}): TrueExecution | undefined {
       const report = reports.find(({ messages }) => messages.includes(message));
       if (!report) throw new RangeError(`Message ${message.sequenceNumber} is not committed.`);
       const { outcome = 'success', isManual = false, isBuffered = false } = options;
       const { isTruncated = false, hasLookup } = options;
       const place = report.messages.indexOf(message);
-      const body = receivedBodyOf(message);
       const leaf = leafOf(message);
       const executor = isManual ? addressOf('executor') : transmitter;
       const failure = options.failure ?? customFailure(6_001);
-      const call = executeCall({
-        programs,
+      const call = callOf(message, {
         executor,
-        body,
-        context: leafContextOf(message),
-        leaf,
         root: report.commit.merkleRoot,
         proofs: merkleProof(report.messages.map(leafOf), place),
-        number: ocrNumber++,
-        poolProgram,
         isManual,
         isBuffered,
         isSkipped: outcome === 'skipped',
@@ -175,8 +154,9 @@ export function createReceiving(deployment: CcipDeployment, remotes: readonly Re
         failing: options.failing,
         words: options.words,
       });
+      const { header } = receivedBodyOf(message);
       const later = outcome === 'later failure' ? [{ program: dapp, steps: [{ fails: failure }] }] : [];
-      const begun = executionStateChanged(body.header, leaf, 'inProgress');
+      const begun = executionStateChanged(header, leaf, 'inProgress');
       const cutEvent = isTruncated ? begun : undefined;
       const transaction = land(call, { feePayer: executor, cutEvent, hasLookup, later });
       // The off-ramp did not fail, and what it did was taken back.
@@ -188,7 +168,7 @@ export function createReceiving(deployment: CcipDeployment, remotes: readonly Re
       }
       const said = isSuccess ? 'success' : 'inProgress';
       const execution: TrueExecution = {
-        ...observed(transaction, executionStateChanged(body.header, leaf, said)),
+        ...observed(transaction, executionStateChanged(header, leaf, said)),
         message,
         messageId: messageIdOf(message),
         leaf,

@@ -1,8 +1,8 @@
 /** The router of a world: it sends messages, and may begin to count a lane anew. */
 
-import { poolConfigAddress } from './ccip-accounts.ts';
-import { sendCall, wrapped } from './ccip-calls.ts';
-import { type CcipDeployment, dapp, mintOf, poolProgram, selectorOf } from './ccip-deployment.ts';
+import { addresses } from './ccip-accounts.ts';
+import { poolProgram, sendCall, wrapped } from './ccip-calls.ts';
+import { type CcipDeployment, dapp, mintOf, selectorOf } from './ccip-deployment.ts';
 import {
   ccipMessageSent,
   evmExtraArgs,
@@ -11,35 +11,23 @@ import {
   versionChanged,
 } from './ccip-events.ts';
 import { NO_RECEIVER, type SentBody, sentMessageId } from './ccip-hashes.ts';
-import { concat, fromHex, pubkey, toHex, u32be } from './runtime/bytes.ts';
-import { addressOf } from './runtime/program-address.ts';
+import { addressOf, concat, fromHex, pubkey, toHex, u32be } from './runtime/bytes.ts';
 import type { Call, Failure } from './runtime/runtime.ts';
 import type { TrueSend } from './truth.ts';
 import type { Remote, SendOptions } from './world-options.ts';
-
-export interface Sending {
-  readonly sends: readonly TrueSend[];
-  send(options?: SendOptions): TrueSend;
-  /** The message that `send` would send next. */
-  bodyOf(options: SendOptions, to: Remote): SentBody;
-  callOf(body: SentBody, failure?: Failure): Call;
-  /** The router begins to count a lane anew. */
-  bumpVersion(to?: Remote): void;
-  /** The router goes back to the version before, and goes on where that one had stopped to count. */
-  rollBackVersion(to?: Remote): void;
-}
 
 const WRAPPED_SOL = 'So11111111111111111111111111111111111111112';
 const FEE_TOKEN_LAMPORTS = 41_032n;
 const FEE_JUELS = 422_097_000_000_000n;
 export const DEST_GAS = 90_000;
 
-export function createSending(deployment: CcipDeployment, { isRelaying }: { isRelaying: boolean }): Sending {
+export function createSending(deployment: CcipDeployment, { isRelaying }: { isRelaying: boolean }) {
   const { selector, programs, usual, laneOf, land, observed } = deployment;
   const { router } = programs;
   const sends: TrueSend[] = [];
   const nonces = new Map<string, bigint>();
 
+  /** The message that `send` would send next. */
   const bodyOf = (options: SendOptions, to: Remote): SentBody => {
     const { data = '0x1234', tokens = [], isOrdered = false } = options;
     const isSvm = to.network.family === 'SVM';
@@ -64,7 +52,7 @@ export function createSending(deployment: CcipDeployment, { isRelaying }: { isRe
         : evmExtraArgs(options.gasLimit ?? 200_000n, !isOrdered),
       feeToken: WRAPPED_SOL,
       tokenAmounts: tokens.map((amount, index) => ({
-        sourcePoolAddress: poolConfigAddress(poolProgram, mintOf(index)),
+        sourcePoolAddress: addresses.poolConfig(poolProgram, mintOf(index)),
         destTokenAddress: isSvm
           ? pubkey(addressOf('mint elsewhere', index))
           : concat(new Uint8Array(31), new Uint8Array([0x70 + index])),
@@ -82,7 +70,6 @@ export function createSending(deployment: CcipDeployment, { isRelaying }: { isRe
     sendCall({
       programs,
       body,
-      poolProgram,
       isRelayed: isRelaying,
       failure,
       mints: body.tokenAmounts.map((_, index) => mintOf(index)),
@@ -93,7 +80,7 @@ export function createSending(deployment: CcipDeployment, { isRelaying }: { isRe
     bodyOf,
     callOf,
 
-    send(options = {}) {
+    send(options: SendOptions = {}): TrueSend {
       const to = options.to ?? usual;
       const body = bodyOf(options, to);
       const call = callOf(body);
@@ -120,7 +107,8 @@ export function createSending(deployment: CcipDeployment, { isRelaying }: { isRe
       return sent;
     },
 
-    bumpVersion(to = usual) {
+    /** The router begins to count a lane anew. */
+    bumpVersion(to: Remote = usual): void {
       const lane = laneOf(to);
       const { sequenceNumber: previous, restore } = lane;
       // The event says 0 also where the lane goes on with the numbers that a rollback has left.
@@ -131,7 +119,8 @@ export function createSending(deployment: CcipDeployment, { isRelaying }: { isRe
       deployment.keepDestChain(to);
     },
 
-    rollBackVersion(to = usual) {
+    /** The router goes back to the version before, and goes on where that one had stopped to count. */
+    rollBackVersion(to: Remote = usual): void {
       const lane = laneOf(to);
       const { sequenceNumber: previous, restore } = lane;
       if (restore?.on !== 'rollback') throw new RangeError('The lane has no version to go back to.');

@@ -1,5 +1,8 @@
-/** A simulated chain: blocks at regular intervals, and the observations that an indexer would make of them. */
-import type { Observation } from '../../domain/facts.ts';
+/**
+ * A simulated chain: blocks at regular intervals, and the observations that an indexer would make of them; and the queue of
+ * the events that are to happen on chains.
+ */
+import type { Fact, Observation } from '../../domain/facts.ts';
 import { knownNetwork } from './message-writer.ts';
 import { HEIGHTS_AT, type NetworkProfile } from './parameters.ts';
 import type { Derivation } from './randomness.ts';
@@ -51,4 +54,35 @@ export function createChain(profile: NetworkProfile, derive: Derivation) {
 
 export function isoTime(block: Block): string {
   return new Date(block.timestamp).toISOString();
+}
+
+// ---- Events
+
+/** Runs at its time and returns its facts. */
+export type SimulatedEvent = () => Fact | readonly Fact[] | undefined;
+
+/** A priority queue by time, as a sorted list: only events of messages in flight are in it, and most are added near its end. */
+export function createEventQueue() {
+  /** The latest first, so that the earliest is taken from the end. */
+  const entries: { readonly at: number; readonly minedAt: number; readonly event: SimulatedEvent }[] = [];
+  return {
+    /** Events of the same time run in the order in which they were added. */
+    add(at: number, minedAt: number, event: SimulatedEvent): void {
+      let low = 0;
+      let high = entries.length;
+      while (low < high) {
+        const middle = (low + high) >> 1;
+        const other = entries[middle];
+        if (other && (other.at - at || other.minedAt - minedAt) > 0) low = middle + 1;
+        else high = middle;
+      }
+      entries.splice(low, 0, { at, minedAt, event });
+    },
+
+    /** Removes the earliest event, unless it is later than `time`. */
+    nextUntil(time: number): SimulatedEvent | undefined {
+      const earliest = entries.at(-1);
+      return earliest && earliest.at <= time ? entries.pop()?.event : undefined;
+    },
+  };
 }

@@ -1,14 +1,7 @@
 /** Failed executions of the demo: what receivers, tokens and pools on real networks revert with, and the gas they used. */
-
 import { parseSignature, selectorOf } from '../../domain/abi-types.ts';
 import type { SentMessage } from '../../domain/facts.ts';
 import type { Randomness } from './randomness.ts';
-
-export interface SimulatedFailure {
-  readonly returnData: string;
-  /** Off-ramps report it since 1.6. */
-  readonly gasUsed: string | null;
-}
 
 /** What can go wrong for a message, and how often. */
 type Choices = readonly (readonly [Cause, number])[];
@@ -22,7 +15,7 @@ interface Cause {
 }
 
 /** The same for the same message and the same state of `randomness`. */
-export function drawFailure(message: SentMessage, randomness: Randomness): SimulatedFailure {
+export function drawFailure(message: SentMessage, randomness: Randomness) {
   const callsReceiver = message.data !== '0x' || message.tokenAmounts.length === 0;
   const cause = randomness.pickWeighted([
     ...(callsReceiver ? receiverCauses(message) : []),
@@ -34,6 +27,7 @@ export function drawFailure(message: SentMessage, randomness: Randomness): Simul
     : randomness.integer(24_000, 90_000);
   return {
     returnData: `0x${wrapped(cause, message.version)}`,
+    // Off-ramps report it since 1.6.
     gasUsed: message.version?.startsWith('1.6') ? String(used) : null,
   };
 }
@@ -44,13 +38,13 @@ function receiverCauses({ sourceNetworkInfo, sender }: SentMessage): Choices {
     [{ data: errorText('deadline passed') }, 4],
     [{ data: errorText('slippage: 412 bps, limit 300') }, 2],
     [{ data: encoded('EnforcedPause()') }, 3],
-    [{ data: encoded('Panic(uint256)', 17n) }, 2],
-    [{ data: encoded('SourceChainNotAllowlisted(uint64)', BigInt(sourceNetworkInfo.chainSelector)) }, 2],
+    [{ data: encoded('Panic(uint256)', [17n]) }, 2],
+    [{ data: encoded('SourceChainNotAllowlisted(uint64)', [BigInt(sourceNetworkInfo.chainSelector)]) }, 2],
     ...(/^0x[0-9a-f]{40}$/i.test(sender)
-      ? [[{ data: encoded('SenderNotAllowlisted(address)', BigInt(sender)) }, 2] as const]
+      ? [[{ data: encoded('SenderNotAllowlisted(address)', [BigInt(sender)]) }, 2] as const]
       : []),
     // The receiver's own error, which no table has.
-    [{ data: encoded('QuoteExpired(uint256,uint256)', 9_120n, 9_500n) }, 3],
+    [{ data: encoded('QuoteExpired(uint256,uint256)', [9_120n, 9_500n]) }, 3],
   ];
 }
 
@@ -60,63 +54,44 @@ function poolCauses({ tokenAmounts }: SentMessage, randomness: Randomness): Choi
   const { destTokenAddress: token } = first;
   const amount = BigInt(first.amount);
   const waitSeconds = BigInt(randomness.integer(60, 5_400));
+  const limits = [waitSeconds, (amount * 3n) / 10n, BigInt(token)];
+  const capacities = [amount / 2n, amount, BigInt(token)];
   return [
-    [
-      {
-        token,
-        data: encoded(
-          'TokenRateLimitReached(uint256,uint256,address)',
-          waitSeconds,
-          (amount * 3n) / 10n,
-          BigInt(token),
-        ),
-      },
-      6,
-    ],
+    [{ token, data: encoded('TokenRateLimitReached(uint256,uint256,address)', limits) }, 6],
     [{ token, data: encoded('InsufficientLiquidity()') }, 4],
-    [
-      {
-        token,
-        data: encoded(
-          'TokenMaxCapacityExceeded(uint256,uint256,address)',
-          amount / 2n,
-          amount,
-          BigInt(token),
-        ),
-      },
-      1,
-    ],
+    [{ token, data: encoded('TokenMaxCapacityExceeded(uint256,uint256,address)', capacities) }, 1],
     [{ token, data: errorText('Pausable: paused') }, 1],
   ];
 }
 
 /** As the off-ramp of the version hands it on. */
 function wrapped({ data, token }: Cause, version: string | null): string {
-  if (token === undefined) return encodedBytes('ReceiverError(bytes)', [], data);
+  if (token === undefined) return encoded('ReceiverError(bytes)', [], data);
   return version === '1.5.0'
-    ? encodedBytes('TokenHandlingError(bytes)', [], data)
-    : encodedBytes('TokenHandlingError(address,bytes)', [BigInt(token)], data);
+    ? encoded('TokenHandlingError(bytes)', [], data)
+    : encoded('TokenHandlingError(address,bytes)', [BigInt(token)], data);
+}
+
+/** @param bytes of the last argument, where it is a byte string or a text */
+function encoded(signature: string, values: readonly bigint[] = [], bytes?: string): string {
+  const parsed = parseSignature(signature);
+  if (!parsed) throw new Error(`"${signature}" is not the signature of an error`);
+  const tail = bytes === undefined ? '' : encodedBytes(bytes, values.length + 1);
+  return `${selectorOf(parsed)}${values.map(word).join('')}${tail}`;
+}
+
+function errorText(text: string): string {
+  return encoded('Error(string)', [], Buffer.from(text, 'utf8').toString('hex'));
 }
 
 // ---- ABI encoding
 
-function word(value: bigint): string {
+export function word(value: bigint | number): string {
   return value.toString(16).padStart(64, '0');
 }
 
-function encoded(signature: string, ...values: readonly bigint[]): string {
-  const parsed = parseSignature(signature);
-  if (!parsed) throw new Error(`"${signature}" is not the signature of an error`);
-  return `${selectorOf(parsed)}${values.map(word).join('')}`;
-}
-
-/** An error whose last argument is a byte string or a text. */
-function encodedBytes(signature: string, values: readonly bigint[], bytes: string): string {
-  const offset = BigInt((values.length + 1) * 32);
+/** A byte string, in hexadecimal, as the last of so many arguments. */
+export function encodedBytes(bytes: string, args = 1): string {
   const padded = bytes.padEnd(Math.ceil(bytes.length / 64) * 64, '0');
-  return `${encoded(signature, ...values, offset, BigInt(bytes.length / 2))}${padded}`;
-}
-
-function errorText(text: string): string {
-  return encodedBytes('Error(string)', [], Buffer.from(text, 'utf8').toString('hex'));
+  return `${word(32 * args)}${word(bytes.length / 2)}${padded}`;
 }

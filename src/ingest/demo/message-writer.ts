@@ -7,49 +7,86 @@
 import type { Lane, SentMessage } from '../../domain/facts.ts';
 import type { Fees, NetworkInfo, TokenAmount, Verifiers } from '../../domain/message.ts';
 import { findNetwork, type Network } from '../../domain/networks/networks.ts';
+import { encodedBytes, word } from './failures.ts';
 import {
   bursts,
+  decimalsOn,
   type LaneProfile,
-  networkProfile,
+  networkProfiles,
   phrases,
   population,
   type SenderKind,
-  type TokenName,
   tokens,
   trafficMixes,
   verifierSets,
 } from './parameters.ts';
-import { type Derivation, type HashByNumber, Randomness } from './randomness.ts';
+import { type Derivation, Randomness } from './randomness.ts';
 
 /** A lane with its addresses. */
-export interface Route {
-  /** Identifies the lane in derived values. */
-  readonly key: string;
-  /** Seed of the transactions; messages have their own. */
-  readonly transactionSeed: Buffer;
-  readonly sendTransactions: HashByNumber;
-  readonly profile: LaneProfile;
-  readonly source: Network;
-  readonly dest: Network;
-  readonly lane: Lane;
-  readonly sourceNetworkInfo: NetworkInfo;
-  readonly destNetworkInfo: NetworkInfo;
-  readonly router: string;
-  readonly executor: string;
-  /** LINK first, then the wrapped native token. */
-  readonly feeTokens: readonly [string, string];
-  readonly tokens: readonly TokenOnRoute[];
-  /** Their state when a message is sent; null on lanes that commit instead. */
-  readonly verifiers: Verifiers | null;
-}
+export type Route = Readonly<ReturnType<typeof createRoute>>;
 
-interface TokenOnRoute
-  extends Pick<
-    TokenAmount,
-    'sourceTokenAddress' | 'destTokenAddress' | 'sourcePoolAddress' | 'destGasAmount'
-  > {
-  readonly name: TokenName;
-  readonly decimals: number;
+export function createRoute(profile: LaneProfile, derive: Derivation) {
+  const contract = (network: Network, name: string): string =>
+    derive.address(network.family, `${name} on ${network.name}`);
+  /** Up to 1.5 each lane has its own on-ramp; since then a network has one for all lanes. */
+  const onrampOf = (source: Network, dest: Network): string => {
+    // On Solana one program is both router and on-ramp.
+    if (source.family === 'SVM') return contract(source, 'router');
+    const { version } = profile;
+    return contract(source, version === '1.5.0' ? `on-ramp to ${dest.name}` : `on-ramp ${version}`);
+  };
+  const pendingVerifiers = (source: Network, dest: Network): Verifiers | null => {
+    if (!(profile.assurance in verifierSets)) return null;
+    const set = verifierSets[profile.assurance as keyof typeof verifierSets];
+    const pending = (isRequired: boolean) => (name: string) => ({
+      sourceAddress: contract(source, `verifier ${name}`),
+      destAddress: contract(dest, `verifier ${name}`),
+      metadata: { name },
+      isRequired,
+      status: 'PENDING' as const,
+      verification: null,
+    });
+    return {
+      items: [...set.required.map(pending(true)), ...set.optional.map(pending(false))],
+      optionalThreshold: set.optionalThreshold,
+    };
+  };
+
+  const source = knownNetwork(networkProfiles[profile.source].name);
+  const dest = knownNetwork(networkProfiles[profile.dest].name);
+  const key = `${source.name} to ${dest.name}`;
+  const lane: Lane = {
+    sourceChainSelector: source.selector,
+    destChainSelector: dest.selector,
+    onramp: onrampOf(source, dest),
+  };
+  return {
+    /** Identifies the lane in derived values. */
+    key,
+    /** Seed of the transactions; messages have their own. */
+    transactionSeed: derive.digest(`envelopes ${key}`),
+    sendTransactions: derive.transactionHashes(source.family, `send ${key}`),
+    profile,
+    source,
+    dest,
+    lane,
+    sourceNetworkInfo: networkInfo(source),
+    destNetworkInfo: networkInfo(dest),
+    router: contract(source, 'router'),
+    executor: contract(source, 'executor'),
+    /** LINK first, then the wrapped native token. */
+    feeTokens: [contract(source, 'token LINK'), contract(source, 'wrapped native token')] as const,
+    tokens: trafficMixes[profile.trafficMix].tokens.map((name) => ({
+      name,
+      decimals: decimalsOn(source, name),
+      sourceTokenAddress: contract(source, `token ${name}`),
+      destTokenAddress: contract(dest, `token ${name}`),
+      sourcePoolAddress: contract(source, `pool ${name}`),
+      destGasAmount: tokens[name].destGas,
+    })),
+    /** Their state when a message is sent; null on lanes that commit instead. */
+    verifiers: pendingVerifiers(source, dest),
+  };
 }
 
 /** A transaction and its sender. */
@@ -66,13 +103,6 @@ export interface TransactionDraft {
   readonly firstLogIndex: number;
 }
 
-/** What depends on the time of sending. */
-export interface SendContext {
-  readonly sendTimestamp: string;
-  readonly sendBlockNumber: number;
-  readonly nextNonce: (sender: string) => number;
-}
-
 /** The content of a message. */
 interface MessageContent {
   readonly tokenAmounts: TokenAmount[];
@@ -87,39 +117,6 @@ const EMPTY_DATA = '0x';
 const NO_PROGRAM = '1'.repeat(32);
 
 export function createMessageWriter(derive: Derivation) {
-  const route = (profile: LaneProfile): Route => {
-    const source = knownNetwork(networkProfile(profile.source).name);
-    const dest = knownNetwork(networkProfile(profile.dest).name);
-    const key = `${source.name} to ${dest.name}`;
-    return {
-      key,
-      transactionSeed: derive.digest(`envelopes ${key}`),
-      sendTransactions: derive.transactionHashes(source.family, `send ${key}`),
-      profile,
-      source,
-      dest,
-      lane: {
-        sourceChainSelector: source.selector,
-        destChainSelector: dest.selector,
-        onramp: onrampOf(source, dest, profile.version),
-      },
-      sourceNetworkInfo: networkInfo(source),
-      destNetworkInfo: networkInfo(dest),
-      router: contract(source, 'router'),
-      executor: contract(source, 'executor'),
-      feeTokens: [contract(source, 'token LINK'), contract(source, 'wrapped native token')],
-      tokens: trafficMixes[profile.trafficMix].tokens.map((name) => ({
-        name,
-        decimals: source.family === 'SVM' ? tokens[name].SVM : tokens[name].EVM,
-        sourceTokenAddress: contract(source, `token ${name}`),
-        destTokenAddress: contract(dest, `token ${name}`),
-        sourcePoolAddress: contract(source, `pool ${name}`),
-        destGasAmount: tokens[name].destGas,
-      })),
-      verifiers: pendingVerifiers(profile, source, dest),
-    };
-  };
-
   /** Drafts a transaction of a user. It reserves `count` sequence numbers from `firstNumber` on. */
   const draftTransaction = (route: Route, firstNumber: number): TransactionDraft => {
     const randomness = new Randomness(route.transactionSeed, firstNumber);
@@ -138,7 +135,14 @@ export function createMessageWriter(derive: Derivation) {
     return draftOf(route, firstNumber, { ...parties, kind: 'heartbeat', count: 1 }, randomness);
   };
 
-  const write = (draft: TransactionDraft, index: number, context: SendContext) => {
+  /** @param context what depends on the time of sending */
+  const write = (
+    draft: TransactionDraft,
+    index: number,
+    context: Pick<SentMessage, 'sendTimestamp' | 'sendBlockNumber'> & {
+      readonly nextNonce: (sender: string) => number;
+    },
+  ) => {
     const { route } = draft;
     const number = draft.firstNumber + index;
     const digest = derive.digest(`message ${route.key} ${number}`);
@@ -234,43 +238,32 @@ export function createMessageWriter(derive: Derivation) {
     const inOrder = (chance: number) =>
       version !== '2.0.0' && route.dest.family !== 'SVM' && randomness.chance(chance);
 
+    const tokens = (count: number, ...range: [number, number]) => drawTokens(route, count, range, randomness);
     switch (kind) {
-      case 'heartbeat':
-        return {
-          tokenAmounts: [],
-          data: `0x${word(number)}`,
-          receiver: `${name} listener`,
-          inOrder: inOrder(1),
-        };
-      case 'bridge':
-        return {
-          tokenAmounts: drawTokens(route, severalTokens(0.05), [0.5, 400], randomness),
-          data: EMPTY_DATA,
-          receiver: name,
-          inOrder: inOrder(0.1),
-        };
-      case 'app':
-        return {
-          tokenAmounts: drawTokens(route, randomness.chance(0.25) ? 1 : 0, [0.01, 20], randomness),
-          data: drawPayload(randomness),
-          receiver: `${name} peer`,
-          inOrder: inOrder(0.4),
-        };
-      case 'treasury':
-        return {
-          tokenAmounts: drawTokens(route, severalTokens(0.4), [5_000, 250_000], randomness),
-          data: randomness.chance(0.2) ? abiString(`rebalance ${number}`) : EMPTY_DATA,
-          receiver: name,
-          inOrder: inOrder(0.9),
-        };
+      case 'heartbeat': {
+        const data = `0x${word(number)}`;
+        return { tokenAmounts: [], data, receiver: `${name} listener`, inOrder: inOrder(1) };
+      }
+      case 'bridge': {
+        const tokenAmounts = tokens(severalTokens(0.05), 0.5, 400);
+        return { tokenAmounts, data: EMPTY_DATA, receiver: name, inOrder: inOrder(0.1) };
+      }
+      case 'app': {
+        const tokenAmounts = tokens(randomness.chance(0.25) ? 1 : 0, 0.01, 20);
+        const data = drawPayload(randomness);
+        return { tokenAmounts, data, receiver: `${name} peer`, inOrder: inOrder(0.4) };
+      }
+      case 'treasury': {
+        const tokenAmounts = tokens(severalTokens(0.4), 5_000, 250_000);
+        const data = randomness.chance(0.2) ? abiString(`rebalance ${number}`) : EMPTY_DATA;
+        return { tokenAmounts, data, receiver: name, inOrder: inOrder(0.9) };
+      }
       case 'account': {
         const count = randomness.pick([0, 0, 1, 1, 1, severalTokens(0.5)]);
-        return {
-          tokenAmounts: drawTokens(route, count, [0.001, 10], randomness),
-          data: randomness.chance(count === 0 ? 0.9 : 0.25) ? drawPayload(randomness) : EMPTY_DATA,
-          receiver: randomness.chance(0.6) ? name : pickPerson(route, randomness),
-          inOrder: inOrder(0.35),
-        };
+        const tokenAmounts = tokens(count, 0.001, 10);
+        const data = randomness.chance(count === 0 ? 0.9 : 0.25) ? drawPayload(randomness) : EMPTY_DATA;
+        const receiver = randomness.chance(0.6) ? name : pickPerson(route, randomness);
+        return { tokenAmounts, data, receiver, inOrder: inOrder(0.35) };
       }
     }
   };
@@ -298,20 +291,18 @@ export function createMessageWriter(derive: Derivation) {
     // Consecutive tokens from a random one on: no message transfers the same token twice.
     const chosen = [...route.tokens.slice(start), ...route.tokens.slice(0, start)].slice(0, count);
     return chosen.map((token) => {
-      const { name, decimals } = token;
+      const { name, decimals, destGasAmount, ...addresses } = token;
       // People type amounts with few digits; the rest are zeros.
       const thousandths = Math.ceil(randomness.acrossMagnitudes(least, most) * 1_000);
       return {
-        sourceTokenAddress: token.sourceTokenAddress,
-        destTokenAddress: token.destTokenAddress,
-        sourcePoolAddress: token.sourcePoolAddress,
+        ...addresses,
         amount: (BigInt(thousandths) * 10n ** BigInt(decimals - 3)).toString(),
         // USDC is burnt and minted by its issuer, with a nonce and a domain; other pools send their decimals.
         extraData:
           name === 'USDC'
             ? `0x${word(randomness.integer(100_000, 900_000))}${word(randomness.integer(0, 7))}`
             : `0x${word(decimals)}`,
-        destGasAmount: token.destGasAmount,
+        destGasAmount,
       };
     });
   };
@@ -355,23 +346,16 @@ export function createMessageWriter(derive: Derivation) {
     if (route.verifiers === null) {
       return { fixedFeesDetails: { tokenAddress, totalAmount: amount(1_500, 30_000).toString() } };
     }
+    const charge = (
+      feeType: 'VERIFIER' | 'TOKEN_POOL' | 'EXECUTOR' | 'NETWORK',
+      contractAddress: string,
+      ...millionths: [number, number]
+    ) => ({ contractAddress, feeType, amount: amount(...millionths) });
     const charges = [
-      ...route.verifiers.items.map((verifier) => ({
-        contractAddress: verifier.sourceAddress,
-        feeType: 'VERIFIER' as const,
-        amount: amount(200, 3_000),
-      })),
-      ...tokenAmounts.map((token) => ({
-        contractAddress: token.sourcePoolAddress,
-        feeType: 'TOKEN_POOL' as const,
-        amount: amount(0, 400),
-      })),
-      {
-        contractAddress: route.executor,
-        feeType: 'EXECUTOR' as const,
-        amount: amount(500, 12_000),
-      },
-      { contractAddress: route.router, feeType: 'NETWORK' as const, amount: amount(400, 2_000) },
+      ...route.verifiers.items.map(({ sourceAddress }) => charge('VERIFIER', sourceAddress, 200, 3_000)),
+      ...tokenAmounts.map(({ sourcePoolAddress }) => charge('TOKEN_POOL', sourcePoolAddress, 0, 400)),
+      charge('EXECUTOR', route.executor, 500, 12_000),
+      charge('NETWORK', route.router, 400, 2_000),
     ];
     return {
       fixedFeesDetails: {
@@ -384,43 +368,11 @@ export function createMessageWriter(derive: Derivation) {
 
   /** A custom number of confirmations is chosen to be faster than finality. */
   const customDepth = (route: Route, randomness: Randomness): number => {
-    const { blockMs } = networkProfile(route.profile.source);
+    const { blockMs } = networkProfiles[route.profile.source];
     return blockMs >= 5_000 ? 1 : randomness.pick([1, 2, 3]);
   };
 
-  // ---- Contracts
-
-  const contract = (network: Network, name: string): string =>
-    derive.address(network.family, `${name} on ${network.name}`);
-
-  /** Up to 1.5 each lane has its own on-ramp; since then a network has one for all lanes. */
-  const onrampOf = (source: Network, dest: Network, version: string): string => {
-    // On Solana one program is both router and on-ramp.
-    if (source.family === 'SVM') return contract(source, 'router');
-    return contract(source, version === '1.5.0' ? `on-ramp to ${dest.name}` : `on-ramp ${version}`);
-  };
-
-  const pendingVerifiers = (profile: LaneProfile, source: Network, dest: Network): Verifiers | null => {
-    if (!(profile.assurance in verifierSets)) return null;
-    const set = verifierSets[profile.assurance as keyof typeof verifierSets];
-    const pending = (name: string, isRequired: boolean) => ({
-      sourceAddress: contract(source, `verifier ${name}`),
-      destAddress: contract(dest, `verifier ${name}`),
-      metadata: { name },
-      isRequired,
-      status: 'PENDING' as const,
-      verification: null,
-    });
-    return {
-      items: [
-        ...set.required.map((name) => pending(name, true)),
-        ...set.optional.map((name) => pending(name, false)),
-      ],
-      optionalThreshold: set.optionalThreshold,
-    };
-  };
-
-  return { route, draftTransaction, draftPeriodic, write };
+  return { draftTransaction, draftPeriodic, write };
 }
 
 export function knownNetwork(name: string): Network {
@@ -438,14 +390,6 @@ function touchesSvm(route: Route): boolean {
   return route.source.family === 'SVM' || route.dest.family === 'SVM';
 }
 
-// ---- ABI encoding
-
-function word(value: number): string {
-  return value.toString(16).padStart(64, '0');
-}
-
 function abiString(text: string): string {
-  const bytes = Buffer.from(text, 'utf8').toString('hex');
-  const padded = bytes.padEnd(Math.ceil(bytes.length / 64) * 64, '0');
-  return `0x${word(32)}${word(bytes.length / 2)}${padded}`;
+  return `0x${encodedBytes(Buffer.from(text, 'utf8').toString('hex'))}`;
 }

@@ -6,23 +6,9 @@ import type { Randomness } from './randomness.ts';
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 
-export interface Outcome {
-  /** Delay from finality for each verifier; null: it never verifies. Empty on lanes that commit. */
-  readonly verificationsMs: readonly (number | null)[];
-  readonly blessAfterMs: number;
-  readonly isStuck: boolean;
-  readonly executeAfterMs: number;
-  readonly succeeds: boolean;
-  /** Manual executions, one after the other. */
-  readonly manualExecutions: readonly { readonly afterMs: number; readonly succeeds: boolean }[];
-}
+export type Outcome = Readonly<ReturnType<typeof drawOutcome>>;
 
-export function drawOutcome(
-  route: Route,
-  timing: LaneTiming,
-  inOrder: boolean,
-  randomness: Randomness,
-): Outcome {
+export function drawOutcome(route: Route, timing: LaneTiming, inOrder: boolean, randomness: Randomness) {
   const drawMs = ([min, max]: readonly [number, number]) => randomness.mostlyNear(min, max) * SECOND_MS;
   const executeAfterMs = drawMs(timing.executeSeconds);
   const blessAfterMs = drawMs(timing.blessSeconds);
@@ -34,7 +20,9 @@ export function drawOutcome(
     blessAfterMs,
     succeeds,
     isStuck,
+    /** Delay from finality for each verifier; null: it never verifies. Empty on lanes that commit. */
     verificationsMs: drawVerifications(route, isStuck, timing, randomness),
+    /** One after the other. */
     manualExecutions: succeeds && !isStuck ? [] : drawManualExecutions(isStuck, randomness),
   };
 }
@@ -59,14 +47,10 @@ function drawVerifications(
   });
 }
 
-function drawManualExecutions(isStuck: boolean, randomness: Randomness): Outcome['manualExecutions'] {
+function drawManualExecutions(isStuck: boolean, randomness: Randomness) {
   const chance = isStuck ? failureModes.stuckExecutionChance : failureModes.failedExecutionChance;
   if (!randomness.chance(chance)) return [];
   const drawDelayMs = () => randomness.acrossMagnitudes(...failureModes.manualExecutionMinutes) * MINUTE_MS;
-  return randomness.chance(failureModes.secondAttemptChance)
-    ? [
-        { afterMs: drawDelayMs(), succeeds: false },
-        { afterMs: drawDelayMs(), succeeds: true },
-      ]
-    : [{ afterMs: drawDelayMs(), succeeds: true }];
+  const outcomes = randomness.chance(failureModes.secondAttemptChance) ? [false, true] : [true];
+  return outcomes.map((succeeds) => ({ afterMs: drawDelayMs(), succeeds }));
 }

@@ -5,40 +5,38 @@
  * (Sepolia takes a quarter of an hour to finalize), so that a visitor sees messages complete within a minute or two.
  */
 
-export interface NetworkProfile {
-  readonly name: string;
-  readonly blockMs: number;
-  /** Block number at `HEIGHTS_AT`. */
-  readonly height: number;
-  /** The blocks of an epoch finalize together, `finalityLagSeconds` after it has ended. */
-  readonly epochSeconds: number;
-  readonly finalityLagSeconds: number;
-}
+/**
+ * @param height block number at `HEIGHTS_AT`
+ * @param epochSeconds the blocks of an epoch finalize together, `finalityLagSeconds` after it has ended
+ */
+const network = (
+  name: string,
+  blockMs: number,
+  height: number,
+  epochSeconds: number,
+  finalityLagSeconds: number,
+) => ({ name, blockMs, height, epochSeconds, finalityLagSeconds });
+
+export type NetworkProfile = Readonly<ReturnType<typeof network>>;
 
 export const HEIGHTS_AT = Date.UTC(2025, 0, 1);
 
-const networkRows = {
-  sepolia: ['ethereum-testnet-sepolia', 12_000, 7_390_000, 24, 12],
-  base: ['ethereum-testnet-sepolia-base-1', 2_000, 19_970_000, 10, 6],
-  arbitrum: ['ethereum-testnet-sepolia-arbitrum-1', 250, 108_600_000, 8, 4],
-  optimism: ['ethereum-testnet-sepolia-optimism-1', 2_000, 21_950_000, 10, 6],
-  fuji: ['avalanche-testnet-fuji', 2_000, 37_200_000, 2, 2],
-  amoy: ['polygon-testnet-amoy', 2_000, 16_250_000, 4, 6],
-  bsc: ['binance_smart_chain-testnet', 750, 46_900_000, 3, 3],
-  linea: ['ethereum-testnet-sepolia-linea-1', 3_000, 8_120_000, 90, 60],
-  scroll: ['ethereum-testnet-sepolia-scroll-1', 3_000, 7_640_000, 60, 45],
-  ronin: ['ronin-testnet-saigon', 3_000, 33_700_000, 9, 6],
-  chiado: ['gnosis_chain-testnet-chiado', 5_000, 13_480_000, 20, 10],
-  solana: ['solana-devnet', 400, 351_000_000, 6, 7],
-} as const;
+export const networkProfiles = {
+  sepolia: network('ethereum-testnet-sepolia', 12_000, 7_390_000, 24, 12),
+  base: network('ethereum-testnet-sepolia-base-1', 2_000, 19_970_000, 10, 6),
+  arbitrum: network('ethereum-testnet-sepolia-arbitrum-1', 250, 108_600_000, 8, 4),
+  optimism: network('ethereum-testnet-sepolia-optimism-1', 2_000, 21_950_000, 10, 6),
+  fuji: network('avalanche-testnet-fuji', 2_000, 37_200_000, 2, 2),
+  amoy: network('polygon-testnet-amoy', 2_000, 16_250_000, 4, 6),
+  bsc: network('binance_smart_chain-testnet', 750, 46_900_000, 3, 3),
+  linea: network('ethereum-testnet-sepolia-linea-1', 3_000, 8_120_000, 90, 60),
+  scroll: network('ethereum-testnet-sepolia-scroll-1', 3_000, 7_640_000, 60, 45),
+  ronin: network('ronin-testnet-saigon', 3_000, 33_700_000, 9, 6),
+  chiado: network('gnosis_chain-testnet-chiado', 5_000, 13_480_000, 20, 10),
+  solana: network('solana-devnet', 400, 351_000_000, 6, 7),
+};
 
-export type NetworkKey = keyof typeof networkRows;
-export const networkKeys = Object.keys(networkRows) as NetworkKey[];
-
-export function networkProfile(key: NetworkKey): NetworkProfile {
-  const [name, blockMs, height, epochSeconds, finalityLagSeconds] = networkRows[key];
-  return { name, blockMs, height, epochSeconds, finalityLagSeconds };
-}
+export type NetworkKey = keyof typeof networkProfiles;
 
 // ---- Tokens
 
@@ -52,6 +50,10 @@ export const tokens = {
 
 export type TokenName = keyof typeof tokens;
 
+export function decimalsOn({ family }: { readonly family: string }, name: TokenName): number {
+  return family === 'SVM' ? tokens[name].SVM : tokens[name].EVM;
+}
+
 /** What the contracts call themselves; one says nothing, as some do. */
 export const tokenNames: Readonly<Record<TokenName, string | null>> = {
   LINK: 'ChainLink Token',
@@ -62,54 +64,34 @@ export const tokenNames: Readonly<Record<TokenName, string | null>> = {
 
 // ---- Timing of lanes
 
-export interface LaneTiming {
-  readonly commitIntervalSeconds: number;
-  readonly blessSeconds: readonly [number, number];
-  readonly verifySeconds: readonly [number, number];
-  readonly executeSeconds: readonly [number, number];
-  /** From the commit until anybody may execute the message. */
-  readonly permissionlessAfterMinutes: number;
-}
+/** @param permissionlessAfterMinutes from the commit until anybody may execute the message */
+const laneTiming = (
+  commitIntervalSeconds: number,
+  blessSeconds: readonly [number, number],
+  verifySeconds: readonly [number, number],
+  executeSeconds: readonly [number, number],
+  permissionlessAfterMinutes: number,
+) => ({ commitIntervalSeconds, blessSeconds, verifySeconds, executeSeconds, permissionlessAfterMinutes });
+
+export type LaneTiming = Readonly<ReturnType<typeof laneTiming>>;
 
 export const laneTimings = {
-  brisk: {
-    commitIntervalSeconds: 12,
-    blessSeconds: [5, 12],
-    verifySeconds: [4, 18],
-    executeSeconds: [5, 24],
-    permissionlessAfterMinutes: 10,
-  },
-  steady: {
-    commitIntervalSeconds: 20,
-    blessSeconds: [8, 20],
-    verifySeconds: [8, 35],
-    executeSeconds: [8, 45],
-    permissionlessAfterMinutes: 20,
-  },
-  slow: {
-    commitIntervalSeconds: 75,
-    blessSeconds: [30, 60],
-    verifySeconds: [40, 120],
-    executeSeconds: [60, 200],
-    permissionlessAfterMinutes: 45,
-  },
-} as const satisfies Record<string, LaneTiming>;
+  brisk: laneTiming(12, [5, 12], [4, 18], [5, 24], 10),
+  steady: laneTiming(20, [8, 20], [8, 35], [8, 45], 20),
+  slow: laneTiming(75, [30, 60], [40, 120], [60, 200], 45),
+};
 
-const verifierSet = (
-  required: readonly string[],
-  optional: readonly string[] = [],
-  optionalThreshold = 0,
-) => ({
-  required,
-  optional,
-  optionalThreshold,
-});
+const required = ['Chainlink Committee'];
 
 export const verifierSets = {
-  committee: verifierSet(['Chainlink Committee']),
-  'committee and sentinel': verifierSet(['Chainlink Committee', 'Sentinel Labs']),
-  'committee and one of two': verifierSet(['Chainlink Committee'], ['Sentinel Labs', 'Open Attesters'], 1),
-};
+  committee: { required, optional: [], optionalThreshold: 0 },
+  'committee and sentinel': { required: [...required, 'Sentinel Labs'], optional: [], optionalThreshold: 0 },
+  'committee and one of two': {
+    required,
+    optional: ['Sentinel Labs', 'Open Attesters'],
+    optionalThreshold: 1,
+  },
+} satisfies Record<string, object>;
 
 // ---- Senders
 
@@ -121,25 +103,19 @@ export const verifierSets = {
  */
 export type SenderKind = 'bridge' | 'app' | 'treasury' | 'account';
 
-export interface TrafficMix {
-  readonly senders: readonly (readonly [SenderKind, number])[];
-  readonly tokens: readonly TokenName[];
-}
-
-const kinds = (bridge: number, app: number, treasury: number, account: number): TrafficMix['senders'] => [
-  ['bridge', bridge],
-  ['app', app],
-  ['treasury', treasury],
-  ['account', account],
-];
+/** @param shares of bridge, app, treasury and account */
+const mix = (shares: readonly [number, number, number, number], ...tokens: readonly TokenName[]) => {
+  const kinds = ['bridge', 'app', 'treasury', 'account'] as const;
+  return { senders: kinds.map((kind, index) => [kind, shares[index] ?? 0] as const), tokens };
+};
 
 export const trafficMixes = {
-  retail: { senders: kinds(6, 1, 0, 3), tokens: ['CCIP-BnM', 'LINK'] },
-  dollars: { senders: kinds(5, 1, 2, 1), tokens: ['USDC'] },
-  apps: { senders: kinds(1, 7, 0, 2), tokens: ['LINK', 'CCIP-BnM'] },
-  tests: { senders: kinds(1, 2, 0, 7), tokens: ['CCIP-BnM', 'CCIP-LnM'] },
-  mixed: { senders: kinds(3, 3, 1, 3), tokens: ['LINK', 'USDC', 'CCIP-BnM'] },
-} as const satisfies Record<string, TrafficMix>;
+  retail: mix([6, 1, 0, 3], 'CCIP-BnM', 'LINK'),
+  dollars: mix([5, 1, 2, 1], 'USDC'),
+  apps: mix([1, 7, 0, 2], 'LINK', 'CCIP-BnM'),
+  tests: mix([1, 2, 0, 7], 'CCIP-BnM', 'CCIP-LnM'),
+  mixed: mix([3, 3, 1, 3], 'LINK', 'USDC', 'CCIP-BnM'),
+};
 
 export const population = {
   people: 200,

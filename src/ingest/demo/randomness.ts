@@ -78,8 +78,6 @@ export class Randomness {
   }
 }
 
-export type HashByNumber = (number: number) => string;
-
 export type Derivation = ReturnType<typeof createDerivation>;
 
 /** Derives addresses, hashes and random streams from names. The same seed and name always give the same value. */
@@ -106,7 +104,7 @@ export function createDerivation(seed: string) {
    * Hashes by number, such as those of a chain's blocks. They are drawn from a random stream, which is several times as
    * fast as hashing: every fact needs some.
    */
-  const hashes = (family: ChainFamily, name: string, length = 32): HashByNumber => {
+  const hashes = (family: ChainFamily, name: string, length = 32): ((number: number) => string) => {
     const hashSeed = digest(`hashes ${name}`);
     const bytes = Buffer.alloc(length);
     return (number) => {

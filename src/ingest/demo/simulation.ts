@@ -7,23 +7,28 @@
 import type { Executed, Fact, Observation, RangeFact, SentMessage } from '../../domain/facts.ts';
 import { type TokenClaims, type TokenKey, tokenKey, tokenKeyOf } from '../../domain/names/tokens.ts';
 import type { Network } from '../../domain/networks/networks.ts';
-import { type Block, type Chain, createChain, isoTime } from './chain.ts';
-import { createEventQueue, type SimulatedEvent } from './event-queue.ts';
+import {
+  type Block,
+  type Chain,
+  createChain,
+  createEventQueue,
+  isoTime,
+  type SimulatedEvent,
+} from './chain.ts';
 import { drawFailure } from './failures.ts';
-import { createMessageWriter, type Route, type TransactionDraft } from './message-writer.ts';
+import { createMessageWriter, createRoute, type Route, type TransactionDraft } from './message-writer.ts';
 import { drawOutcome, type Outcome } from './outcome.ts';
 import {
   bursts,
+  decimalsOn,
   type LaneProfile,
   type LaneTiming,
   lanes,
   laneTimings,
   type NetworkKey,
-  networkKeys,
-  networkProfile,
+  networkProfiles,
   periodicSenders,
   tokenNames,
-  tokens,
 } from './parameters.ts';
 import { createDerivation, type Derivation, type Randomness } from './randomness.ts';
 import { laneRhythm, periodicTimes, planTraffic, userTimes } from './traffic.ts';
@@ -41,23 +46,9 @@ export interface SimulationOptions {
   readonly liveMessagesPerMinute?: number;
 }
 
-export interface SimulatedToken extends TokenKey {
-  readonly claims: TokenClaims;
-}
+export type Simulation = ReturnType<typeof createSimulation>;
 
-export interface Simulation {
-  readonly networks: readonly Network[];
-  /** The tokens of its messages, as their contracts would describe them. */
-  readonly tokens: readonly SimulatedToken[];
-  /**
-   * All facts with a time after the last call's (at first: from the beginning of history) up to and
-   * including `time`, in order of time, in batches of at most `batchSize`.
-   *
-   * Lazy: the simulation advances only as far as batches are taken, and holds only messages in flight. The rest of an
-   * iteration that breaks off is returned by the next call.
-   */
-  factsUntil(time: Date, batchSize?: number): Iterable<readonly Fact[]>;
-}
+type SimulatedToken = TokenKey & { readonly claims: TokenClaims };
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -105,10 +96,10 @@ function tokensOf(routes: readonly Route[]): readonly SimulatedToken[] {
     for (const { name, sourceTokenAddress, destTokenAddress } of transferred) {
       const called = tokenNames[name];
       if (called === null) continue;
-      const claimsOn = ({ family }: Network) => ({
+      const claimsOn = (network: Network) => ({
         symbol: name,
         name: called,
-        decimals: family === 'SVM' ? tokens[name].SVM : tokens[name].EVM,
+        decimals: decimalsOn(network, name),
       });
       add(source, sourceTokenAddress, claimsOn(source));
       add(dest, destTokenAddress, claimsOn(dest));
@@ -126,7 +117,7 @@ function tokensOf(routes: readonly Route[]): readonly SimulatedToken[] {
  * const simulation = createSimulation({ seed: 'lanescan', startsAt: new Date() });
  * for (const facts of simulation.factsUntil(new Date())) await store.apply(facts);
  */
-export function createSimulation(options: SimulationOptions): Simulation {
+export function createSimulation(options: SimulationOptions) {
   const derive = createDerivation(options.seed);
   const writer = createMessageWriter(derive);
   const events = createEventQueue();
@@ -137,7 +128,7 @@ export function createSimulation(options: SimulationOptions): Simulation {
     liveMessagesPerMinute: options.liveMessagesPerMinute ?? 40,
   });
   const chains = Object.fromEntries(
-    networkKeys.map((key) => [key, createChain(networkProfile(key), derive)]),
+    Object.entries(networkProfiles).map(([key, profile]) => [key, createChain(profile, derive)]),
   ) as Record<NetworkKey, Chain>;
   for (const chain of Object.values(chains)) {
     if (!(chain.blockFrom(traffic.from).number >= 0)) {
@@ -145,7 +136,7 @@ export function createSimulation(options: SimulationOptions): Simulation {
     }
   }
   const laneStates: readonly LaneState[] = lanes.map((profile, index) => ({
-    route: writer.route(profile),
+    route: createRoute(profile, derive),
     hashes: laneHashes(chains[profile.dest], profile, derive),
     source: chains[profile.source],
     dest: chains[profile.dest],
@@ -169,9 +160,15 @@ export function createSimulation(options: SimulationOptions): Simulation {
   const followTimes = (times: Iterator<number, unknown>, arrive: (time: number) => void): void => {
     const next = times.next();
     if (next.done) return;
-    events.add(next.value, next.value, () => {
+    at(next.value, () => {
       arrive(next.value);
       followTimes(times, arrive);
+    });
+  };
+
+  const at = (time: number, happen: () => void): void => {
+    events.add(time, time, () => {
+      happen();
       return undefined;
     });
   };
@@ -182,10 +179,7 @@ export function createSimulation(options: SimulationOptions): Simulation {
     dispatch(lane, writer.draftTransaction(lane.route, lane.nextNumber), time);
     for (let i = 1; i < transactions; i++) {
       const later = time + users.fraction() * bursts.burstSeconds * SECOND_MS;
-      events.add(later, later, () => {
-        dispatch(lane, writer.draftTransaction(lane.route, lane.nextNumber), later);
-        return undefined;
-      });
+      at(later, () => dispatch(lane, writer.draftTransaction(lane.route, lane.nextNumber), later));
     }
   };
 
@@ -328,11 +322,7 @@ export function createSimulation(options: SimulationOptions): Simulation {
     const opening = lane.dest.blockFrom(committedAt + lane.timing.permissionlessAfterMinutes * MINUTE_MS);
     inBlock(opening, () => {
       scheduleManualExecution(message, 0, opening.timestamp);
-      return {
-        kind: 'ManualExecutionOpened',
-        messageId,
-        seen: lane.dest.observe(opening, null, null),
-      };
+      return { kind: 'ManualExecutionOpened', messageId, seen: lane.dest.observe(opening, null, null) };
     });
   };
 
@@ -414,8 +404,16 @@ export function createSimulation(options: SimulationOptions): Simulation {
 
   return {
     networks: Object.values(chains).map((chain) => chain.network),
+    /** The tokens of its messages, as their contracts would describe them. */
     tokens: tokensOf(laneStates.map(({ route }) => route)),
 
+    /**
+     * All facts with a time after the last call's (at first: from the beginning of history) up to and including `time`, in
+     * order of time, in batches of at most `batchSize`.
+     *
+     * Lazy: the simulation advances only as far as batches are taken, and holds only messages in flight. The rest of an
+     * iteration that breaks off is returned by the next call.
+     */
     *factsUntil(time: Date, batchSize = 1_000): Generator<readonly Fact[]> {
       if (!(batchSize >= 1)) throw new RangeError('A batch has at least one fact.');
       const until = time.getTime();

@@ -5,9 +5,8 @@
  * invalid line is rejected; the others are imported.
  */
 import type { Snapshot } from '../../domain/facts.ts';
-import { type ParserRemarks, parseMessage, type RecordProblem } from '../../domain/records/message-parser.ts';
+import { parseMessage, type RecordProblem } from '../../domain/records/message-parser.ts';
 import type { Store } from '../../store/store.ts';
-import type { ApplyReport } from '../../store/write/apply.ts';
 import { decompressed, type Line, readLines } from './lines.ts';
 import { createWarningCounter, type RecordWarnings, snapshotOf } from './record-warnings.ts';
 
@@ -34,16 +33,6 @@ export interface ImportCounts {
   rejected: number;
 }
 
-export interface ImportOptions {
-  readonly input: AsyncIterable<Buffer>;
-  readonly store: Pick<Store, 'apply'>;
-  readonly reject: (line: RejectedLine) => Promise<void>;
-  /** Called after each batch with the counts so far. */
-  readonly progress?: (counts: Readonly<ImportCounts>) => void;
-  /** Stops after the batch that is being written. */
-  readonly signal?: AbortSignal;
-}
-
 export interface ImportReport extends Readonly<ImportCounts> {
   readonly warnings: RecordWarnings;
   readonly interrupted: boolean;
@@ -52,7 +41,15 @@ export interface ImportReport extends Readonly<ImportCounts> {
 /**
  * Reads one input to its end. A stream that breaks (truncated gzip) throws after everything before the break was stored.
  */
-export async function importRecords(options: ImportOptions): Promise<ImportReport> {
+export async function importRecords(options: {
+  readonly input: AsyncIterable<Buffer>;
+  readonly store: Pick<Store, 'apply'>;
+  readonly reject: (line: RejectedLine) => Promise<void>;
+  /** Called after each batch with the counts so far. */
+  readonly progress?: (counts: Readonly<ImportCounts>) => void;
+  /** Stops after the batch that is being written. */
+  readonly signal?: AbortSignal;
+}): Promise<ImportReport> {
   const { input, store, reject, progress, signal } = options;
   const counts: ImportCounts = { read: 0, created: 0, updated: 0, unchanged: 0, rejected: 0 };
   const { warnings, add: addWarnings } = createWarningCounter();
@@ -61,7 +58,7 @@ export async function importRecords(options: ImportOptions): Promise<ImportRepor
   const writing: Promise<void>[] = [];
 
   const write = async (snapshots: readonly Snapshot[]) => {
-    const report: ApplyReport = await store.apply(snapshots);
+    const report = await store.apply(snapshots);
     counts.created += report.created;
     counts.updated += report.updated;
     counts.unchanged += snapshots.length - report.created - report.updated;
@@ -118,29 +115,27 @@ export async function importRecords(options: ImportOptions): Promise<ImportRepor
 
 const utf8Decoder = new TextDecoder('utf-8', { fatal: true });
 
-function readRecord(
-  line: Line,
-): RejectedLine | { snapshot: Snapshot; warnings: ParserRemarks; bytes: number } {
-  if ('tooLong' in line) {
-    return rejected(line.number, null, `is ${line.tooLong} bytes long; the maximum is ${MAX_LINE_BYTES}`);
-  }
+function readRecord(line: Line) {
+  const { number } = line;
+  const rejected = (problem: string, text: string | null = null): RejectedLine => ({
+    line: number,
+    problems: [{ path: '$', problem }],
+    text,
+  });
+  if ('tooLong' in line) return rejected(`is ${line.tooLong} bytes long; the maximum is ${MAX_LINE_BYTES}`);
   let text: string;
   try {
     text = utf8Decoder.decode(line.bytes);
   } catch {
-    return rejected(line.number, null, 'is not valid UTF-8');
+    return rejected('is not valid UTF-8');
   }
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (error) {
-    return rejected(line.number, text, `is not valid JSON: ${(error as Error).message}`);
+    return rejected(`is not valid JSON: ${(error as Error).message}`, text);
   }
   const parsed = parseMessage(value, Date.now());
-  if (!parsed.ok) return { line: line.number, problems: parsed.problems, text };
+  if (!parsed.ok) return { line: number, problems: parsed.problems, text };
   return { snapshot: snapshotOf(parsed), warnings: parsed, bytes: line.bytes.length };
-}
-
-function rejected(line: number, text: string | null, problem: string): RejectedLine {
-  return { line, problems: [{ path: '$', problem }], text };
 }

@@ -17,13 +17,8 @@ export interface RecordWarnings {
   readonly incomplete: number;
 }
 
-export interface RemarkCounter {
-  readonly warnings: RecordWarnings;
-  add(warnings: ParserRemarks): void;
-}
-
 /** @param onUnknown called once for each unknown value */
-export function createWarningCounter(onUnknown?: (value: string) => void): RemarkCounter {
+export function createWarningCounter(onUnknown?: (value: string) => void) {
   const kept = new Map<string, number>();
   const ignored = new Map<string, number>();
   const unknown = new Map<string, number>();
@@ -38,7 +33,7 @@ export function createWarningCounter(onUnknown?: (value: string) => void): Remar
   };
   return {
     warnings,
-    add(found) {
+    add(found: ParserRemarks): void {
       count(kept, found.kept);
       count(ignored, found.ignored);
       count(unknown, found.unknown, onUnknown);

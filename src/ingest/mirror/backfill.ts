@@ -10,7 +10,13 @@ import type { Intake } from './intake.ts';
 import { createWalkWatch, type SourcePage } from './pages.ts';
 import { SourceError } from './source.ts';
 
-export interface BackfillOptions {
+/** A page, and the times that it spans once its records are stored. */
+interface StartedPage {
+  readonly page: SourcePage;
+  readonly taken: ReturnType<Intake['takeItems']>;
+}
+
+export function createBackfill(options: {
   readonly takeItems: Intake['takeItems'];
   readonly requestPage: (cursor: string | null, parameters?: RawParameters) => Promise<SourcePage>;
   readonly since: number;
@@ -21,22 +27,7 @@ export interface BackfillOptions {
   readonly record: (progress: Partial<MirrorProgress>) => Promise<void>;
   /** Throws the error of a search that the source rejects. */
   readonly fail: (problem: string) => never;
-}
-
-export interface Backfill {
-  /** Stores one page further into the past. */
-  advance(): Promise<void>;
-  /** Waits for the work on the next page; after that nothing is under way. Never throws. */
-  settle(): Promise<void>;
-}
-
-/** A page, and the times that it spans once its records are stored. */
-interface StartedPage {
-  readonly page: SourcePage;
-  readonly taken: ReturnType<Intake['takeItems']>;
-}
-
-export function createBackfill(options: BackfillOptions): Backfill {
+}) {
   const { takeItems, requestPage, since, canReadAhead, record } = options;
   /** Whether the source accepts `sentBefore`. */
   let canSeekByTime = true;
@@ -53,22 +44,20 @@ export function createBackfill(options: BackfillOptions): Backfill {
     return { page, taken };
   };
 
+  /** Waits for the work on the next page; after that nothing is under way. Never throws. */
   const settle = async (): Promise<void> => {
     const started = ahead;
     ahead = null;
     await started?.then(({ taken }) => taken).catch(() => undefined);
   };
 
-  /** Without a cursor the walk continues by time, including the millisecond that it had reached; or from the top. */
-  const seekParameters = (): RawParameters | undefined => {
-    const { backfillCursor, backfillOldest } = options.progress();
-    if (backfillCursor !== null || backfillOldest === null || !canSeekByTime) return undefined;
-    return [['sentBefore', new Date(backfillOldest + 1).toISOString()]];
-  };
-
   const advance = async (): Promise<void> => {
     const { backfillCursor, backfillOldest, newestSentAt } = options.progress();
-    const seek = seekParameters();
+    // Without a cursor the walk continues by time, including the millisecond that it had reached; or from the top.
+    const seek: RawParameters | undefined =
+      backfillCursor === null && backfillOldest !== null && canSeekByTime
+        ? [['sentBefore', new Date(backfillOldest + 1).toISOString()]]
+        : undefined;
     const started = ahead ?? startPage(backfillCursor, seek);
     ahead = null;
     const { page, taken } = await started;
@@ -94,7 +83,7 @@ export function createBackfill(options: BackfillOptions): Backfill {
     const isEnd = isLast || (oldest !== null && oldest < since);
     await record({
       backfillCursor: isEnd ? null : page.cursor,
-      backfillOldest: earlier(backfillOldest, oldest),
+      backfillOldest: oldest === null ? backfillOldest : Math.min(backfillOldest ?? oldest, oldest),
       completeSince: isEnd ? (isLast ? 0 : since) : null,
       ...(newestSentAt === null && newest !== null && { newestSentAt: Math.min(newest, Date.now()) }),
     });
@@ -104,7 +93,8 @@ export function createBackfill(options: BackfillOptions): Backfill {
   };
 
   return {
-    async advance() {
+    /** Stores one page further into the past. */
+    async advance(): Promise<void> {
       try {
         await advance();
       } catch (error) {
@@ -114,9 +104,4 @@ export function createBackfill(options: BackfillOptions): Backfill {
     },
     settle,
   };
-}
-
-function earlier(a: number | null, b: number | null): number | null {
-  if (a === null || b === null) return a ?? b;
-  return Math.min(a, b);
 }

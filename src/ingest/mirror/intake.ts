@@ -18,22 +18,7 @@ import { inParallel } from '../work.ts';
 import type { MirrorCounts, MirrorOptions, MirrorTiming } from './mirror-options.ts';
 import { SourceError } from './source.ts';
 
-export interface IntakeOptions
-  extends Pick<MirrorOptions, 'source' | 'store' | 'since' | 'progress' | 'reject' | 'writeLog'> {
-  readonly timing: Pick<MirrorTiming, 'minCheckIntervalMs' | 'maxCheckIntervalMs'>;
-  readonly counts: MirrorCounts;
-  /** Records messages in the mirror's ledger. */
-  readonly record: (update: Omit<MirrorUpdate, 'progress'>) => Promise<void>;
-}
-
-export interface Intake {
-  /** Stores the messages of a page and returns the send times that it spans. */
-  takeItems(values: readonly unknown[]): Promise<{ newest: number | null; oldest: number | null }>;
-  /** Fetches messages one by one and stores their current state. */
-  refresh(messages: readonly PendingMessage[]): Promise<void>;
-  /** Throws where a response is simulated and the store is not, or the other way round. */
-  rejectMixture(isSimulated: boolean): void;
-}
+export type Intake = ReturnType<typeof createIntake>;
 
 /** Requests that are prepared at once; the source decides how many are under way. */
 const PREPARED_REQUESTS = 100;
@@ -61,7 +46,14 @@ interface FetchedRecord {
   readonly etag: string | null;
 }
 
-export function createIntake(options: IntakeOptions): Intake {
+/** @param options with `record`, which records messages in the mirror's ledger */
+export function createIntake(
+  options: Pick<MirrorOptions, 'source' | 'store' | 'since' | 'progress' | 'reject' | 'writeLog'> & {
+    readonly timing: MirrorTiming;
+    readonly counts: MirrorCounts;
+    readonly record: (update: Omit<MirrorUpdate, 'progress'>) => Promise<void>;
+  },
+) {
   const { source, store, since = 0, timing, counts, record } = options;
   const rejected = new Set<string>();
   const reportProgress = () => options.progress?.(counts);
@@ -147,43 +139,30 @@ export function createIntake(options: IntakeOptions): Intake {
     const ready = messages.filter(({ readyForManualExecution }) => readyForManualExecution);
     const found: { messageId: string; body: string }[] = [];
     await inParallel(ready, PREPARED_REQUESTS, async ({ messageId }) => {
-      const response = await fetchOptional(`/v2/messages/${messageId}/execution-inputs`);
+      const response = await fetch(`/v2/messages/${messageId}/execution-inputs`);
       const body = response?.status === 200 && isExecutionInput(response.body) && jsonText(response.body);
       if (body) found.push({ messageId: messageId.slice(2), body });
     });
     if (found.length > 0) await store.mirror.recordExecutionInputs(found);
   };
 
-  /** Null where the source failed; what it does not have is no failure. */
-  const fetchOptional = async (path: string): Promise<ApiResponse | null> => {
+  /** Null where the source failed: one message must not stop the others. What it does not have is no failure. */
+  const fetch = async (
+    path: string,
+    { etag = null, onTooLong }: { etag?: string | null; onTooLong?: (problem: string) => void } = {},
+  ): Promise<ApiResponse | null> => {
     try {
-      const response = await source.get(path, { attempts: ATTEMPTS_PER_RECORD });
+      const response = await source.get(path, { etag, attempts: ATTEMPTS_PER_RECORD });
       counts.bytes += response.bytes;
       return response;
     } catch (error) {
-      if (error instanceof SourceError || error instanceof ResponseTooLongError) return null;
-      throw error;
-    }
-  };
-
-  const fetchRecord = async ({ messageId, etag }: PendingMessage): Promise<ApiResponse | null> => {
-    try {
-      const response = await source.get(`/v2/messages/0x${messageId}`, {
-        etag,
-        attempts: ATTEMPTS_PER_RECORD,
-      });
-      counts.bytes += response.bytes;
-      if (response.status === 200) rejectMixture(response.isSimulated);
-      return response;
-    } catch (error) {
-      // A message that cannot be fetched must not stop the others; it stays in the ledger.
-      if (error instanceof ResponseTooLongError)
-        reject(`0x${messageId}`, [{ path: '$', problem: `is ${error.message}` }], null);
+      if (error instanceof ResponseTooLongError) onTooLong?.(error.message);
       else if (!(error instanceof SourceError)) throw error;
       return null;
     }
   };
 
+  /** Fetches messages one by one and stores their current state. */
   const refresh = async (messages: readonly PendingMessage[]): Promise<void> => {
     const unchanged: PendingMessage[] = [];
     let fetched: FetchedRecord[] = [];
@@ -197,8 +176,13 @@ export function createIntake(options: IntakeOptions): Intake {
     };
     await inParallel(messages, PREPARED_REQUESTS, async (message) => {
       const item = { id: message.messageId, sentAt: message.sentAt, status: null, value: {} };
-      const response = await fetchRecord(message);
-      if (response?.status === 200) {
+      const response = await fetch(`/v2/messages/0x${message.messageId}`, {
+        etag: message.etag,
+        onTooLong: (problem) =>
+          reject(`0x${message.messageId}`, [{ path: '$', problem: `is ${problem}` }], null),
+      });
+      // Simulated and real records are never mixed.
+      if (response?.status === 200 && response.isSimulated === store.simulated) {
         fetched.push({ item, value: response.body, etag: response.headers.get('etag') });
         if (fetched.length >= RECORDS_PER_GROUP) await storeGroup();
         return;
@@ -231,7 +215,8 @@ export function createIntake(options: IntakeOptions): Intake {
   /** Fetches the full records of summaries, except for those that are stored with the same status. */
   const takeSummaries = async (items: readonly Item[]): Promise<void> => {
     const changed: Item[] = [];
-    for (const group of groupsOf(items, MAX_MESSAGE_IDS)) {
+    for (let start = 0; start < items.length; start += MAX_MESSAGE_IDS) {
+      const group = items.slice(start, start + MAX_MESSAGE_IDS);
       const stored = await storedStatuses(group.map(({ id }) => id));
       const known = group.filter(({ id, status }) => stored.get(id) === status);
       counts.unchanged += known.length;
@@ -246,7 +231,8 @@ export function createIntake(options: IntakeOptions): Intake {
     await refresh(changed.map((item) => pendingMessage(item, null)));
   };
 
-  const rejectMixture = (isSimulated: boolean) => {
+  /** Throws where a response is simulated and the store is not, or the other way round. */
+  const rejectMixture = (isSimulated: boolean): void => {
     if (isSimulated === store.simulated) return;
     const { name } = source;
     throw isSimulated
@@ -261,18 +247,16 @@ export function createIntake(options: IntakeOptions): Intake {
   };
 
   return {
-    async takeItems(values) {
+    /** Stores the messages of a page and returns the send times that it spans. */
+    async takeItems(values: readonly unknown[]): Promise<{ newest: number | null; oldest: number | null }> {
       const items = values.flatMap((value) => parseItem(value) ?? []);
-      const times = items.map(({ sentAt }) => sentAt);
+      const times = items.map(({ sentAt }) => sentAt).sort((a, b) => a - b);
       const inRange = items.filter(({ sentAt }) => sentAt >= since);
       const summaries = inRange.filter(({ value }) => isSummary(value));
       const records = inRange.filter(({ value }) => !isSummary(value));
       await storeRecords(records.map((item) => ({ item, value: item.value, etag: null })));
       await takeSummaries(summaries);
-      return {
-        newest: times.length > 0 ? times.reduce((a, b) => Math.max(a, b)) : null,
-        oldest: times.length > 0 ? times.reduce((a, b) => Math.min(a, b)) : null,
-      };
+      return { newest: times.at(-1) ?? null, oldest: times[0] ?? null };
     },
     refresh,
     rejectMixture,
@@ -298,10 +282,4 @@ export function jsonText(value: unknown): string | undefined {
     if (error instanceof RangeError) return undefined;
     throw error;
   }
-}
-
-function groupsOf<T>(items: readonly T[], size: number): (readonly T[])[] {
-  const groups: (readonly T[])[] = [];
-  for (let start = 0; start < items.length; start += size) groups.push(items.slice(start, start + size));
-  return groups;
 }

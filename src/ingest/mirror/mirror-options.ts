@@ -51,26 +51,19 @@ export interface RejectedRecord {
 export interface MirrorTiming {
   /** Between two rounds over new messages. */
   readonly roundIntervalMs: number;
-  /** How far below the high-water mark a round reads. */
-  readonly overlapMs: number;
-  /** Now and then a round (a sweep) reads further down. */
-  readonly sweepIntervalMs: number;
+  /** How far below the high-water mark a sweep reads: a round that now and then reads further down. */
   readonly sweepOverlapMs: number;
   /** A message that can still change is fetched again after a twentieth of its age, within these bounds. */
   readonly minCheckIntervalMs: number;
   readonly maxCheckIntervalMs: number;
   /** After a failure of the source that outlasted all attempts; doubled with each further one, up to twenty times. */
   readonly failurePauseMs: number;
-  readonly heartbeatIntervalMs: number;
 }
 
 export const defaultTiming: MirrorTiming = {
   roundIntervalMs: 10_000,
-  overlapMs: 10 * 60_000,
-  sweepIntervalMs: 15 * 60_000,
   sweepOverlapMs: 24 * 3_600_000,
   minCheckIntervalMs: 15_000,
   maxCheckIntervalMs: 6 * 3_600_000,
   failurePauseMs: 30_000,
-  heartbeatIntervalMs: 10_000,
 };

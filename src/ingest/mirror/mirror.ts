@@ -16,6 +16,10 @@ import { defaultTiming, type MirrorCounts, type MirrorOptions } from './mirror-o
 import { createPageReader, createWalkWatch, type SourcePage } from './pages.ts';
 import { type Source, SourceError } from './source.ts';
 
+const HEARTBEAT_INTERVAL_MS = 10_000;
+/** How far below the high-water mark a round reads. */
+const OVERLAP_MS = 600_000;
+const SWEEP_INTERVAL_MS = 900_000;
 const LONGEST_PAUSE_FACTOR = 20;
 /** The longest pause of the loop, so that it looks for due messages. */
 const MAX_IDLE_MS = 1_000;
@@ -29,10 +33,11 @@ export async function followSource(options: MirrorOptions): Promise<Readonly<Mir
       await mirror.catchUp();
       await mirror.beat({ isCurrent: true, isEnding: true });
     } else {
-      await followWithHeartbeat(
-        mirror,
-        options.timing?.heartbeatIntervalMs ?? defaultTiming.heartbeatIntervalMs,
-      );
+      await mirror.beat();
+      // Heartbeats continue while the source is slow or away: they show that the process is alive, not that it succeeds.
+      // After a heartbeat that fails comes the next one.
+      const beating = setInterval(() => void mirror.beat().catch(() => undefined), HEARTBEAT_INTERVAL_MS);
+      await mirror.follow().finally(() => clearInterval(beating));
     }
   } catch (error) {
     if (!options.signal.aborted) throw error;
@@ -42,27 +47,7 @@ export async function followSource(options: MirrorOptions): Promise<Readonly<Mir
   return mirror.counts;
 }
 
-/** Heartbeats continue while the source is slow or away: they show that the process is alive, not that it succeeds. */
-async function followWithHeartbeat(mirror: Mirror, intervalMs: number): Promise<void> {
-  await mirror.beat();
-  // After a heartbeat that fails comes the next one.
-  const beating = setInterval(() => void mirror.beat().catch(() => undefined), intervalMs);
-  await mirror.follow().finally(() => clearInterval(beating));
-}
-
-interface Mirror {
-  readonly counts: Readonly<MirrorCounts>;
-  /** Reads the progress of an earlier run. */
-  open(): Promise<void>;
-  beat(heartbeat?: MirrorHeartbeat): Promise<void>;
-  /** Waits for what is still under way after an error or a stop. */
-  settle(): Promise<void>;
-  /** Brings everything up to date. */
-  catchUp(): Promise<void>;
-  follow(): Promise<void>;
-}
-
-function createMirror(options: MirrorOptions): Mirror {
+function createMirror(options: MirrorOptions) {
   const { source, store, filters = [], since = 0, signal, writeLog } = options;
   const timing = { ...defaultTiming, ...options.timing };
   const key = ledgerKey(source, filters);
@@ -118,10 +103,13 @@ function createMirror(options: MirrorOptions): Mirror {
       throw rejectionError(source.name, problem);
     },
   });
-  const backfillPage = async (): Promise<void> => {
-    await backfill.advance();
+  const countBackfilled = () => {
     counts.reached = progress.backfillOldest;
     counts.isBackfilled = progress.completeSince !== null;
+  };
+  const backfillPage = async (): Promise<void> => {
+    await backfill.advance();
+    countBackfilled();
     reportProgress();
   };
 
@@ -157,21 +145,23 @@ function createMirror(options: MirrorOptions): Mirror {
   return {
     counts,
 
-    async open() {
+    /** Reads the progress of an earlier run. */
+    async open(): Promise<void> {
       progress = await store.mirror.progress(key);
       if (progress.completeSince !== null && since < progress.completeSince) {
         // Further back than before: the walk continues where it ended.
         await record({ progress: { completeSince: null, backfillCursor: null } });
       }
-      counts.reached = progress.backfillOldest;
-      counts.isBackfilled = progress.completeSince !== null;
+      countBackfilled();
       hasWorked = counts.isBackfilled || progress.backfillOldest !== null;
     },
 
     beat,
+    /** Waits for what is still under way after an error or a stop. */
     settle: backfill.settle,
 
-    async catchUp() {
+    /** Brings everything up to date. */
+    async catchUp(): Promise<void> {
       const startedAt = Date.now();
       try {
         while (progress.completeSince === null) await backfillPage();
@@ -194,10 +184,10 @@ function createMirror(options: MirrorOptions): Mirror {
       }
     },
 
-    async follow() {
+    async follow(): Promise<void> {
       const rounds: Task = { dueAt: 0, failures: 0 };
       const backfilling: Task = { dueAt: 0, failures: 0 };
-      let sweepAt = Date.now() + timing.sweepIntervalMs;
+      let sweepAt = Date.now() + SWEEP_INTERVAL_MS;
       /** What the source says never ends the mirror, and a task that fails does not delay the other. */
       const attempt = async (task: Task, work: () => Promise<void>): Promise<void> => {
         try {
@@ -219,10 +209,10 @@ function createMirror(options: MirrorOptions): Mirror {
         if (hasBegun && Date.now() >= rounds.dueAt) {
           await attempt(rounds, async () => {
             const isSweep = Date.now() >= sweepAt;
-            await readRound(isSweep ? timing.sweepOverlapMs : timing.overlapMs);
+            await readRound(isSweep ? timing.sweepOverlapMs : OVERLAP_MS);
             await beat({ isCurrent: true });
             rounds.dueAt = Date.now() + timing.roundIntervalMs;
-            if (isSweep) sweepAt = Date.now() + timing.sweepIntervalMs;
+            if (isSweep) sweepAt = Date.now() + SWEEP_INTERVAL_MS;
           });
         }
         const pending = await store.mirror.due(key, Date.now(), OWED_PER_ROUND);

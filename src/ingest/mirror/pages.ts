@@ -121,18 +121,12 @@ function contentOf({ body }: ApiResponse, previous: string | null) {
 }
 
 /** Notices a walk that leads nowhere: a loop of cursors, the same page again, empty pages without end. */
-export interface WalkWatch {
-  /** Throws a SourceError after too many pages in a row that go no further into the past; `oldest` is null for an empty one. */
-  add(oldest: number | null): void;
-  /** The walk begins again, at the top or at another time. */
-  restart(): void;
-}
-
-export function createWalkWatch(): WalkWatch {
+export function createWalkWatch() {
   let reached = Number.POSITIVE_INFINITY;
   let pages = 0;
   return {
-    add(oldest) {
+    /** Throws a SourceError after too many pages in a row that go no further into the past; `oldest` is null for an empty one. */
+    add(oldest: number | null): void {
       pages = oldest !== null && oldest < reached ? 0 : pages + 1;
       reached = Math.min(reached, oldest ?? reached);
       if (pages < MAX_PAGES_IN_PLACE) return;
@@ -140,7 +134,8 @@ export function createWalkWatch(): WalkWatch {
         `The source returned ${pages} pages in a row that go no further into the past: empty ones, or a loop of cursors`,
       );
     },
-    restart() {
+    /** The walk begins again, at the top or at another time. */
+    restart(): void {
       reached = Number.POSITIVE_INFINITY;
       pages = 0;
     },

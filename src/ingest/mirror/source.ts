@@ -18,31 +18,16 @@ import {
   serverUrlProblem,
   TransportError,
 } from '../../client/client.ts';
-import { createRequestSlots } from './request-slots.ts';
-
-export interface SourceOptions {
-  readonly url: string;
-  /** Rate limit. */
-  readonly requestsPerSecond: number;
-  readonly userAgent: string;
-  readonly signal: AbortSignal;
-  /** Receives log lines, for example when the source asks to wait. */
-  readonly writeLog?: WriteLog;
-  readonly timing?: Partial<SourceTiming>;
-}
 
 export interface SourceTiming extends BackoffLimits {
   /** For one request, to the last byte of its response. */
   readonly timeoutMs: number;
-  /** A longer `Retry-After` is shortened to this. */
-  readonly longestRetryAfterMs: number;
 }
 
 const defaultTiming: SourceTiming = {
   timeoutMs: 30_000,
   firstPauseMs: 1_000,
   longestPauseMs: 60_000,
-  longestRetryAfterMs: 3_600_000,
 };
 
 /** The source failed in all attempts, or what it said cannot be used. */
@@ -57,20 +42,16 @@ export class SourceError extends Error {
   }
 }
 
-export interface Source {
-  /** The URL without credentials, query and trailing slashes: identifies the source, and may be shown. */
-  readonly name: string;
-  /** The response to a GET below the URL, 4xx included; throws a SourceError when all attempts failed. */
-  get(
-    path: string,
-    options?: {
-      readonly query?: Query;
-      readonly etag?: string | null;
-      readonly attempts?: number;
-    },
-  ): Promise<ApiResponse>;
+interface RequestOptions {
+  readonly query?: Query;
+  readonly etag?: string | null;
+  readonly attempts?: number;
 }
 
+export type Source = ReturnType<typeof createSource>;
+
+/** A longer `Retry-After` is shortened to this. */
+const LONGEST_RETRY_AFTER_MS = 3_600_000;
 const MAX_REDIRECTS = 5;
 const DEFAULT_ATTEMPTS = 8;
 /** Waits of one request by `Retry-After`; further ones count as failures. */
@@ -83,7 +64,16 @@ const LOGGED_WAIT_MS = 5_000;
 /** At most this much of the time that passed unused is made up for. */
 const CATCH_UP_MS = 100;
 
-export function createSource(options: SourceOptions): Source {
+export function createSource(options: {
+  readonly url: string;
+  /** Rate limit. */
+  readonly requestsPerSecond: number;
+  readonly userAgent: string;
+  readonly signal: AbortSignal;
+  /** Receives log lines, for example when the source asks to wait. */
+  readonly writeLog?: WriteLog;
+  readonly timing?: Partial<SourceTiming>;
+}) {
   const { requestsPerSecond, userAgent, signal, writeLog } = options;
   const timing = { ...defaultTiming, ...options.timing };
   const urlProblem = serverUrlProblem(options.url);
@@ -158,7 +148,7 @@ export function createSource(options: SourceOptions): Source {
       if (!isWorthRetrying(status)) return { response };
       const retryAfterMs = parseRetryAfterMs(headers.get('retry-after'), Date.now());
       const requestedMs =
-        retryAfterMs === null ? null : Math.max(Math.min(retryAfterMs, timing.longestRetryAfterMs), 1);
+        retryAfterMs === null ? null : Math.max(Math.min(retryAfterMs, LONGEST_RETRY_AFTER_MS), 1);
       return { problem: `answered ${status}`, requestedMs };
     } catch (error) {
       signal.throwIfAborted();
@@ -177,8 +167,13 @@ export function createSource(options: SourceOptions): Source {
   };
 
   return {
+    /** The URL without credentials, query and trailing slashes: identifies the source, and may be shown. */
     name,
-    async get(path, { query, etag = null, attempts = DEFAULT_ATTEMPTS } = {}) {
+    /** The response to a GET below the URL, 4xx included; throws a SourceError when all attempts failed. */
+    async get(
+      path: string,
+      { query, etag = null, attempts = DEFAULT_ATTEMPTS }: RequestOptions = {},
+    ): Promise<ApiResponse> {
       let requestedWaits = 0;
       for (let failures = 0; ; ) {
         signal.throwIfAborted();
@@ -222,4 +217,59 @@ function redirectTarget(location: string, from: URL, name: string): string {
 /** Timeouts, rate limits, and server errors. */
 function isWorthRetrying(status: number): boolean {
   return status === 408 || status === 425 || status === 429 || status >= 500;
+}
+
+const FIRST_LIMIT = 4;
+const MAX_LIMIT = 64;
+
+export interface RequestOutcome {
+  /** The server has too many requests, or failed. */
+  readonly isOverloaded: boolean;
+  /** The request waited for the rate limit: more slots would not make it faster. */
+  readonly isRateBound: boolean;
+}
+
+/**
+ * Adaptive concurrency of requests to the mirrored server (additive increase, multiplicative decrease).
+ *
+ * The rate limit says how many requests a second may begin; how many must be under way for that depends on how long the
+ * server takes to answer. The limit grows while all slots are used, requests succeed and the rate limit would allow more. It
+ * halves when the server says that it has too many requests, or fails.
+ */
+export function createRequestSlots() {
+  let limit = FIRST_LIMIT;
+  let used = 0;
+  const waiting: (() => void)[] = [];
+
+  const release = () => {
+    used--;
+    while (used < Math.floor(limit) && waiting.length > 0) {
+      used++;
+      waiting.shift()?.();
+    }
+  };
+  const adapt = ({ isOverloaded, isRateBound }: RequestOutcome, wasFull: boolean) => {
+    if (isOverloaded) limit = Math.max(1, limit / 2);
+    else if (wasFull && !isRateBound) limit = Math.min(MAX_LIMIT, limit + 1 / limit);
+  };
+
+  return {
+    /** How many requests may be under way. */
+    get limit() {
+      return Math.floor(limit);
+    },
+    /** Waits for a slot, and gives it back when the work ends. */
+    async run<T extends RequestOutcome>(work: () => Promise<T>): Promise<T> {
+      if (used < Math.floor(limit)) used++;
+      else await new Promise<void>((resolve) => waiting.push(resolve));
+      const wasFull = waiting.length > 0;
+      try {
+        const result = await work();
+        adapt(result, wasFull);
+        return result;
+      } finally {
+        release();
+      }
+    },
+  };
 }

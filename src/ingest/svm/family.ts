@@ -8,13 +8,12 @@ import type { ChainFamily, ConnectOptions, NetworkReader, NetworkStart } from '.
 import { NodeError, RequestRejectedError } from '../engine/faults.ts';
 import { createProgress } from '../engine/progress.ts';
 import { createTokenTasks } from '../engine/token-tasks.ts';
-import type { ChainNode } from './chain.ts';
 import { createCompletenessCheck } from './checks/completeness-check.ts';
 import { slotHash } from './decode/transaction-facts.ts';
-import { createChain } from './endpoints.ts';
 import { createHeadFollower } from './head-follower.ts';
 import { createManualExecutionTasks } from './manual-execution.ts';
 import { readMintClaims } from './mint-claims.ts';
+import { type ChainNode, createChain, type FinalizedHead } from './node.ts';
 import {
   agreedCheck,
   checkOffRamps,
@@ -22,11 +21,11 @@ import {
   programsOf,
   readRouters,
   routerContract,
+  type SvmNetwork,
 } from './programs.ts';
 import { createSlotReader, type SlotQuery } from './reading.ts';
 import type { SvmSource } from './settings.ts';
 import { createSignatureLists } from './signature-lists.ts';
-import { startSlotOf } from './start-slot.ts';
 import { probeNetwork } from './svm-network-probe.ts';
 import { sayingOf } from './transaction-claims.ts';
 
@@ -52,31 +51,13 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
   });
   const registry: ProgramRegistry = createContractRegistry();
   const progress = createProgress(options.progress, registry);
+  const confirmation = createConfirmation<ChainNode>({ chain, waitMs: timing.secondOpinionMs, signal });
+  const parts: SvmNetwork = { source, chain, store, progress, registry, confirmation };
   const lists = createSignatureLists(chain);
   let rmnRemotes: ReadonlyMap<string, string> = new Map();
   let lacksAttempts = false;
-  const offRampNames = () =>
-    [...registry.contracts].flatMap(([name, { role }]) => (role === 'offRamp' ? [name] : []));
-  const confirmation = createConfirmation<ChainNode>({ chain, waitMs: timing.secondOpinionMs, signal });
-  const reader = createSlotReader({
-    network,
-    chain,
-    registry,
-    lists,
-    confirmation,
-    log: progress.log,
-    rmnRemotes: () => rmnRemotes,
-  });
-  const follower = createHeadFollower({ chain, reader, progress });
-  const check = createCompletenessCheck({
-    network,
-    hasStart: source.start !== null,
-    chain,
-    store,
-    progress,
-    registry,
-  });
-  const manualExecution = createManualExecutionTasks({ selector, chain, store, progress, registry });
+  const read = createSlotReader(parts, lists, () => rmnRemotes);
+  const check = createCompletenessCheck(parts);
 
   const readStart = async (node: ChainNode): Promise<NetworkStart> => {
     const head = await node.head();
@@ -88,6 +69,7 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
       checkOffRamps(one, newOffRamps, routers, head.slot),
     );
     const start = await startSlotOf(node, source.start, head);
+    const offRampNames = [...registry.contracts].filter(([, { role }]) => role === 'offRamp');
     return {
       final: { number: head.slot, hash: slotHash(head.slot) },
       start,
@@ -96,7 +78,7 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
       newRouters,
       contracts: [...newRouters.map(routerContract), ...contracts],
       rejected,
-      readAgain: lacksAttempts ? offRampNames() : [],
+      readAgain: lacksAttempts ? offRampNames.map(([name]) => name) : [],
     };
   };
 
@@ -104,16 +86,10 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
     node: ChainNode,
     { from, to, contracts }: BlockRange,
     how: Pick<SlotQuery, 'head' | 'isWhole' | 'isOpinion'>,
-  ): Promise<HistoryReading> =>
-    reader.read(node, {
-      ...how,
-      from,
-      to,
-      contracts,
-      pageSize: PAGE_SIZE,
-      maxEntries: how.isWhole ? MAX_ENTRIES_OF_WHOLE : MAX_ENTRIES,
-      isHead: false,
-    });
+  ): Promise<HistoryReading> => {
+    const maxEntries = how.isWhole ? MAX_ENTRIES_OF_WHOLE : MAX_ENTRIES;
+    return read(node, { ...how, from, to, contracts, pageSize: PAGE_SIZE, maxEntries, isHead: false });
+  };
 
   /**
    * Reads one slot that was left to the ledger of failures, as a rule because one endpoint alone has shown what is in it:
@@ -151,7 +127,7 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
       lists.load(state.anchors);
     },
     readStart: () => chain.run(readStart),
-    follow: () => follower.follow(),
+    follow: createHeadFollower(parts, read),
     // Lists can only be read from their newest end: a range is one piece, which stops early.
     nextPiece: (pending) => pending,
     readHistory(range, extent) {
@@ -166,7 +142,7 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
       );
     },
     tasks: combineTasks(
-      manualExecution,
+      createManualExecutionTasks(parts),
       check,
       createTokenTasks({
         selector,
@@ -181,4 +157,37 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
     health: () => chain.health(),
     close: () => chain.close(),
   };
+}
+
+/** No slot is shorter, in seconds: so many slots at most lie between two times. */
+const SHORTEST_SLOT = 0.35;
+
+/** The slot where the configured history begins; undefined where it begins with the first transaction of a router. */
+async function startSlotOf(
+  node: ChainNode,
+  start: SvmSource['start'],
+  head: FinalizedHead,
+): Promise<number | undefined> {
+  if (start === null) return undefined;
+  return 'block' in start ? start.block : slotAtTime(node, start.time / 1_000, head);
+}
+
+/** A slot at or before a time (seconds since 1970), and near it, by bisection. A future time is above the head. */
+async function slotAtTime(node: ChainNode, time: number, head: FinalizedHead): Promise<number> {
+  if (head.timestamp < time) return head.slot + 1;
+  let low = await node.firstAvailableSlot();
+  const first = await node.timeAt(low);
+  // The node does not have that time. A slot that is certainly before it makes the gap visible.
+  if (first !== undefined && first > time) {
+    return Math.max(0, low - Math.ceil((first - time) / SHORTEST_SLOT));
+  }
+  let high = head.slot;
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const seconds = await node.timeAt(middle);
+    // A long run of skipped slots is taken for later: history then begins somewhat too early, never too late.
+    if (seconds === undefined || seconds >= time) high = middle;
+    else low = middle + 1;
+  }
+  return low;
 }

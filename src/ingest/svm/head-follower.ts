@@ -8,11 +8,10 @@ import { type HistoryReading, logProblemsOf, stepOf } from '../engine/block-read
 import { reasonOf } from '../engine/faults.ts';
 import { unconfirmedOf, withFinality } from '../engine/history-step.ts';
 import { historyRange } from '../engine/pending-ranges.ts';
-import type { Progress } from '../engine/progress.ts';
-import type { Step } from '../engine/recorder.ts';
-import type { Chain, FinalizedHead } from './chain.ts';
 import { slotHash } from './decode/transaction-facts.ts';
-import type { SlotReader } from './reading.ts';
+import type { FinalizedHead } from './node.ts';
+import type { SvmNetwork } from './programs.ts';
+import type { ReadSlots } from './reading.ts';
 
 /** A look at a list that has little new. */
 const PAGE_SIZE = 50;
@@ -21,18 +20,11 @@ const MAX_ENTRIES = 400;
 /** How often new slots are tried before they are left to the ledger of failures. */
 const ATTEMPTS = 3;
 
-export interface HeadFollowerOptions {
-  readonly chain: Chain;
-  readonly reader: SlotReader;
-  readonly progress: Progress;
-}
-
-export interface HeadFollower {
-  /** Reads what is new; true where there is more. */
-  follow(): Promise<boolean>;
-}
-
-export function createHeadFollower({ chain, reader, progress }: HeadFollowerOptions): HeadFollower {
+/** What it returns reads what is new, and resolves to whether there is more. */
+export function createHeadFollower(
+  { chain, progress }: SvmNetwork,
+  readSlots: ReadSlots,
+): () => Promise<boolean> {
   /** How often in a row new slots could not be read although a node has shown them, and why. */
   let unread = { times: 0, reason: '' };
 
@@ -55,21 +47,11 @@ export function createHeadFollower({ chain, reader, progress }: HeadFollowerOpti
         isReading = false;
         const head = await node.head();
         isReading = true;
-        const reading =
-          head.slot > tip && !isSkipped
-            ? await reader.read(node, {
-                from: tip + 1,
-                to: head.slot,
-                head: head.slot,
-                contracts: null,
-                pageSize: PAGE_SIZE,
-                maxEntries: MAX_ENTRIES,
-                isWhole: false,
-                isHead: true,
-                isOpinion: false,
-              })
-            : undefined;
-        return { head, reading };
+        if (head.slot <= tip || isSkipped) return { head, reading: undefined };
+        const range = { from: tip + 1, to: head.slot, head: head.slot, contracts: null };
+        const limits = { pageSize: PAGE_SIZE, maxEntries: MAX_ENTRIES };
+        const how = { isWhole: false, isHead: true, isOpinion: false };
+        return { head, reading: await readSlots(node, { ...range, ...limits, ...how }) };
       }, tip);
     } catch (error) {
       if (isReading) unread = { times: unread.times + 1, reason: reasonOf(error) };
@@ -77,40 +59,32 @@ export function createHeadFollower({ chain, reader, progress }: HeadFollowerOpti
     }
   };
 
-  return {
-    async follow() {
-      const { tip } = progress.head;
-      if (!tip) throw new Error('The head is followed from a slot that was recorded');
-      const mark = progress.recorder.mark();
-      const { head, reading } = await look(tip.number);
-      const { slot } = head;
-      // What is recorded as noticed now has the time of the head.
-      setHead(head, Math.min(tip.number, slot));
-      if (slot <= tip.number) return false;
-      const block = { number: slot, hash: slotHash(slot) };
-      const isLeftOut = reading === undefined;
-      if (isLeftOut) {
-        progress.log(`Slots ${tip.number + 1} to ${slot} cannot be read yet: ${unread.reason}`, 'warn');
-      }
-      await progress.recorder.record(
-        (): Step => ({
-          ...(reading && stepOf(reading)),
-          blocks: [block],
-          forgetBelow: slot,
-          facts: withFinality(reading?.facts ?? [], slot, progress),
-          pending:
-            reading && reading.from > tip.number + 1 ? [historyRange(tip.number + 1, reading.from - 1)] : [],
-          // An off-ramp delivers nothing before its router lets it: a new one needs no second look at older slots.
-          rescans: reading ? progress.recorder.rescansSince(mark, { from: reading.from, to: slot }) : [],
-          failed: isLeftOut
-            ? [progress.recorder.failureOf(historyRange(tip.number + 1, slot), unread.reason)]
-            : unconfirmedOf(reading, progress),
-        }),
-      );
-      unread = { times: 0, reason: '' };
-      if (reading) logProblemsOf(reading, progress.log);
-      setHead(head, slot);
-      return false;
-    },
+  return async () => {
+    const { tip } = progress.head;
+    if (!tip) throw new Error('The head is followed from a slot that was recorded');
+    const mark = progress.recorder.mark();
+    const { head, reading } = await look(tip.number);
+    const { slot } = head;
+    // What is recorded as noticed now has the time of the head.
+    setHead(head, Math.min(tip.number, slot));
+    if (slot <= tip.number) return false;
+    const above = tip.number + 1;
+    if (!reading) progress.log(`Slots ${above} to ${slot} cannot be read yet: ${unread.reason}`, 'warn');
+    await progress.recorder.record(() => ({
+      ...(reading && stepOf(reading)),
+      blocks: [{ number: slot, hash: slotHash(slot) }],
+      forgetBelow: slot,
+      facts: withFinality(reading?.facts ?? [], slot, progress),
+      pending: reading && reading.from > above ? [historyRange(above, reading.from - 1)] : [],
+      // An off-ramp delivers nothing before its router lets it: a new one needs no second look at older slots.
+      rescans: reading ? progress.recorder.rescansSince(mark, { from: reading.from, to: slot }) : [],
+      failed: reading
+        ? unconfirmedOf(reading, progress)
+        : [progress.recorder.failureOf(historyRange(above, slot), unread.reason)],
+    }));
+    unread = { times: 0, reason: '' };
+    if (reading) logProblemsOf(reading, progress.log);
+    setHead(head, slot);
+    return false;
   };
 }

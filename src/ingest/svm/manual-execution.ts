@@ -1,28 +1,17 @@
 /** When manual execution opens to everybody: an off-ramp's own delay after the commit. */
 import type { Fact, RangeFact } from '../../domain/facts.ts';
-import type { Store } from '../../store/store.ts';
 import type { BackgroundTasks } from '../engine/family.ts';
-import type { Progress } from '../engine/progress.ts';
 import { readManualExecutionDelay } from './accounts.ts';
-import type { Chain } from './chain.ts';
-import { UnreadableDataError } from './decode/borsh.ts';
+import { readable } from './decode/borsh.ts';
 import { programAddresses } from './program-addresses.ts';
-import type { ProgramRegistry } from './programs.ts';
+import { programsOf, type SvmNetwork } from './programs.ts';
 
 const MESSAGES_AT_ONCE = 50;
 /** The delay is a setting of the off-ramp, which changes rarely. */
 const DELAY_KEPT_MS = 600_000;
 
-export interface ManualExecutionOptions {
-  readonly selector: string;
-  readonly chain: Chain;
-  readonly store: Pick<Store, 'index'>;
-  readonly progress: Progress;
-  readonly registry: ProgramRegistry;
-}
-
-export function createManualExecutionTasks(options: ManualExecutionOptions): BackgroundTasks {
-  const { selector, chain, store, progress, registry } = options;
+export function createManualExecutionTasks(parts: SvmNetwork): BackgroundTasks {
+  const { source, chain, store, progress, registry } = parts;
   const delays = new Map<string, { readonly seconds: number | undefined; readonly readAt: number }>();
   let lookedBeyond: string | null = null;
   let isBehind = true;
@@ -33,12 +22,7 @@ export function createManualExecutionTasks(options: ManualExecutionOptions): Bac
     if (known && Date.now() - known.readAt < DELAY_KEPT_MS) return known.seconds;
     const seconds = await chain.run(async (node) => {
       const [account] = await node.accounts([programAddresses.config(offRamp)], tip);
-      try {
-        return account && readManualExecutionDelay(account, offRamp);
-      } catch (error) {
-        if (error instanceof UnreadableDataError) return undefined;
-        throw error;
-      }
+      return account && readable(() => readManualExecutionDelay(account, offRamp));
     }, tip);
     delays.set(offRamp, { seconds, readAt: Date.now() });
     return seconds;
@@ -50,12 +34,8 @@ export function createManualExecutionTasks(options: ManualExecutionOptions): Bac
     const opensAt = Date.parse(commit.seen.at) + seconds * 1_000;
     // Strictly: the program asks for more seconds than the delay has.
     if (opensAt >= (progress.head.stats?.headAt ?? 0)) return undefined;
-    const seen = {
-      ...commit.seen,
-      transactionHash: null,
-      logIndex: null,
-      at: new Date(opensAt).toISOString(),
-    };
+    const at = new Date(opensAt).toISOString();
+    const seen = { ...commit.seen, transactionHash: null, logIndex: null, at };
     return { kind: 'ManualExecutionOpened', messageId: `0x${messageId}`, seen };
   };
 
@@ -66,8 +46,8 @@ export function createManualExecutionTasks(options: ManualExecutionOptions): Bac
     async work() {
       const { tip } = progress.head;
       if (!tip) return undefined;
-      const offRamps = new Set([...registry.contracts.values()].map(({ program }) => program));
-      const waiting = await store.index.awaitingExecution(selector, {
+      const offRamps = programsOf(registry.contracts.values());
+      const waiting = await store.index.awaitingExecution(source.network.selector, {
         after: lookedBeyond,
         limit: MESSAGES_AT_ONCE,
         withFailed: true,
@@ -77,7 +57,7 @@ export function createManualExecutionTasks(options: ManualExecutionOptions): Bac
       const facts: Fact[] = [];
       for (const { messageId, ranges } of waiting) {
         const [commit] = ranges
-          .filter(({ kind, offramp }) => kind === 'Committed' && offRamps.has(offramp ?? ''))
+          .filter(({ kind, offramp }) => kind === 'Committed' && offRamps.includes(offramp ?? ''))
           .sort((a, b) => b.seen.blockNumber - a.seen.blockNumber);
         const opening = commit && (await openingOf(messageId, commit, tip.number));
         if (opening) facts.push(opening);

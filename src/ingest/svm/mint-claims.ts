@@ -8,8 +8,8 @@ import { tokenPrograms } from '../../domain/failures/program-errors.ts';
 import { claimedText } from '../../domain/names/claimed-text.ts';
 import { MAX_NAME_CHARACTERS, MAX_SYMBOL_CHARACTERS, type TokenClaims } from '../../domain/names/tokens.ts';
 import type { Account } from './accounts.ts';
-import type { ChainNode } from './chain.ts';
-import { BorshReader, UnreadableDataError } from './decode/borsh.ts';
+import { BorshReader, readable } from './decode/borsh.ts';
+import type { ChainNode } from './node.ts';
 import { METADATA_PROGRAM, programAddresses } from './program-addresses.ts';
 
 /** Enough for the extensions of a mint; an account can have megabytes. */
@@ -63,7 +63,8 @@ const TOKEN_METADATA_EXTENSION = 19;
 
 /** Extensions are a list of types (u16), lengths (u16) and values. */
 function extensionTexts(mint: string, { data }: Account): Texts | undefined {
-  return readTexts(data.subarray(ACCOUNT_TYPE_AT + 1), (reader) => {
+  const reader = new BorshReader(data.subarray(ACCOUNT_TYPE_AT + 1));
+  return readable(() => {
     while (reader.remaining > 0) {
       const type = Number(reader.unsigned(2));
       const length = Number(reader.unsigned(2));
@@ -79,9 +80,8 @@ const METADATA_V1 = 4;
 
 function metaplexTexts(mint: string, account: Account | undefined): Texts | undefined {
   if (account?.owner !== METADATA_PROGRAM) return undefined;
-  return readTexts(account.data, (reader) =>
-    reader.u8() === METADATA_V1 ? ownTexts(reader, mint) : undefined,
-  );
+  const reader = new BorshReader(account.data);
+  return readable(() => (reader.u8() === METADATA_V1 ? ownTexts(reader, mint) : undefined));
 }
 
 /** Both kinds have update authority, mint, name and symbol in this order. */
@@ -92,14 +92,4 @@ function ownTexts(reader: BorshReader, mint: string): Texts | undefined {
     name: claimedText(reader.bytes(), MAX_NAME_CHARACTERS),
     symbol: claimedText(reader.bytes(), MAX_SYMBOL_CHARACTERS),
   };
-}
-
-/** Undefined where the bytes do not have the layout. */
-function readTexts(bytes: Uint8Array, read: (reader: BorshReader) => Texts | undefined): Texts | undefined {
-  try {
-    return read(new BorshReader(bytes));
-  } catch (error) {
-    if (error instanceof UnreadableDataError) return undefined;
-    throw error;
-  }
 }

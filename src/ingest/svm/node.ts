@@ -1,23 +1,74 @@
-/** What the indexer asks, put to one endpoint of a Solana cluster, with every answer held against its question. */
+/**
+ * The endpoints of a Solana network, and what the indexer asks of them. All of it is of finalized slots, and every answer is
+ * checked for shape and plausibility.
+ */
 import { parseAddress, parseTransactionHash } from '../../domain/addresses.ts';
 import type { Network } from '../../domain/networks/networks.ts';
 import { RequestRejectedError } from '../engine/faults.ts';
 import { createAnswerReader } from '../engine/json-rpc/answer-reader.ts';
 import { type Endpoint, EndpointError, type RpcAnswer, type RpcCall } from '../engine/json-rpc/endpoint.ts';
-import type { PooledNodeOptions } from '../engine/json-rpc/endpoint-pool.ts';
-import type { RpcError } from '../engine/json-rpc/rpc-error.ts';
+import {
+  createEndpointPool,
+  type EndpointPool,
+  type EndpointPoolOptions,
+  type PooledNodeOptions,
+} from '../engine/json-rpc/endpoint-pool.ts';
 import { MAX_AHEAD_MS } from '../engine/timing.ts';
 import type { Account } from './accounts.ts';
-import type { ChainNode, FinalizedHead, SignatureInfo } from './chain.ts';
-import { UnreadableDataError } from './decode/borsh.ts';
-import { decodeBase64 } from './decode/encoded-data.ts';
+import { decodeBase64, readable, UnreadableDataError } from './decode/borsh.ts';
 import { createRepeatingEndpoint } from './repeated-requests.ts';
-import { isPassing } from './svm-rpc-errors.ts';
-import { countOf, fieldsOf, listOf, parseTransaction, textOf } from './transaction.ts';
+import type { SvmSource } from './settings.ts';
+import { classifySvmRpcError, isPassing } from './svm-rpc-errors.ts';
+import {
+  countOf,
+  fieldsOf,
+  listOf,
+  parseTransaction,
+  type SolanaTransaction,
+  textOf,
+} from './transaction.ts';
 
-export interface RpcNode extends ChainNode {
-  /** Whether it is a node of this network at all, and how far it is. */
-  checkIn(): Promise<FinalizedHead>;
+/** One endpoint for the duration of one piece of work. */
+export type ChainNode = ReturnType<typeof createNode>;
+/** A network through the pool of its endpoints. */
+export type Chain = EndpointPool<ChainNode>;
+
+export function createChain(source: SvmSource, options: EndpointPoolOptions): Chain {
+  const { network, rpc, requestsPerSecond, batchSize } = source;
+  return createEndpointPool(
+    { networkName: network.name, rpc, requestsPerSecond, batchSize, classifyRpcError: classifySvmRpcError },
+    (endpoint, nodeOptions) => createNode(endpoint, network, nodeOptions),
+    options,
+  );
+}
+
+/** An entry of the list of an address's transactions. */
+export interface SignatureInfo {
+  readonly signature: string;
+  readonly slot: number;
+  readonly isFailed: boolean;
+}
+
+export interface FinalizedHead {
+  readonly slot: number;
+  /** Seconds since 1970. */
+  readonly timestamp: number;
+}
+
+export interface SignatureQuery {
+  readonly address: string;
+  /** Only older ones than this signature. */
+  readonly before?: string;
+  readonly limit: number;
+  /** A slot that the node must have reached: one that lags would answer with a shorter list. */
+  readonly minContextSlot: number;
+}
+
+/** A transaction that the node has and rejects, for its version. */
+export interface UnknownVersion {
+  readonly signature: string;
+  /** Which version, and what to do. */
+  readonly problem: string;
 }
 
 const FINALIZED = { commitment: 'finalized' };
@@ -33,10 +84,9 @@ const SLOTS_FOR_TIME = 8;
 /** A node of another cluster is not asked again soon: only a change of the configuration helps. */
 const WRONG_NETWORK_REST_MS = 300_000;
 
-export function createNode(given: Endpoint, network: Network, { now, onHead }: PooledNodeOptions): RpcNode {
+export function createNode(given: Endpoint, network: Network, { now, onHead }: PooledNodeOptions) {
   const endpoint = createRepeatingEndpoint(given);
-  const { name } = endpoint;
-
+  const { name } = given;
   const { fault, parsed, resultOf } = createAnswerReader({ name, malformed: UnreadableDataError });
 
   const ask = async (method: string, ...params: readonly unknown[]): Promise<unknown> => {
@@ -84,6 +134,7 @@ export function createNode(given: Endpoint, network: Network, { now, onHead }: P
     return undefined;
   };
 
+  /** The newest finalized slot. */
   const head = async (): Promise<FinalizedHead> => {
     const slot = slotOf('getSlot', await ask('getSlot', FINALIZED));
     const below = Array.from({ length: 4 }, (_, index) => slot - 1 - index).filter((number) => number >= 0);
@@ -101,10 +152,18 @@ export function createNode(given: Endpoint, network: Network, { now, onHead }: P
     return isNull && slotOf(first, resultOf(available, first)) <= slot;
   };
 
+  const askTransactions = (signatures: readonly { readonly signature: string }[]) =>
+    endpoint.askUntil(
+      signatures.map(({ signature }) => transactionCall(signature)),
+      isTransactionThere,
+    );
+
   return {
+    /** Host of the endpoint, for people; never its path or credentials. */
     name,
 
-    async checkIn() {
+    /** Whether it is a node of this network at all, and how far it is. */
+    async checkIn(): Promise<FinalizedHead> {
       const hash = await ask('getGenesisHash');
       if (hash !== network.chainId) {
         throw new EndpointError(
@@ -119,15 +178,17 @@ export function createNode(given: Endpoint, network: Network, { now, onHead }: P
 
     head,
 
-    async timeAt(slot) {
-      return timeOfSlot(Array.from({ length: SLOTS_FOR_TIME }, (_, index) => slot + index));
-    },
+    /** The time of the first slot with a block at or above this one, in seconds since 1970; undefined where it has none. */
+    timeAt: (slot: number) => timeOfSlot(Array.from({ length: SLOTS_FOR_TIME }, (_, index) => slot + index)),
 
-    async firstAvailableSlot() {
+    /** The lowest slot whose block it has. */
+    async firstAvailableSlot(): Promise<number> {
       return slotOf('getFirstAvailableBlock', await ask('getFirstAvailableBlock'));
     },
 
-    async signatures({ address, before, limit, minContextSlot }) {
+    /** Newest first, none twice. A short list, or an empty one, does not prove that there is no more. */
+    async signatures(query: SignatureQuery): Promise<readonly SignatureInfo[]> {
+      const { address, before, limit, minContextSlot } = query;
       const method = 'getSignaturesForAddress';
       const options = { ...FINALIZED, limit, minContextSlot, ...(before !== undefined && { before }) };
       const [answer] = await askAt(minContextSlot, [{ method, params: [address, options] }]);
@@ -144,29 +205,26 @@ export function createNode(given: Endpoint, network: Network, { now, onHead }: P
       return [...new Map(entries.map((entry) => [entry.signature, entry])).values()];
     },
 
-    async knows(signature) {
-      const [answer] = await endpoint.askUntil([transactionCall(signature)], isTransactionThere);
-      if (answer && 'error' in answer && answer.error.kind === 'version') return true;
-      return resultOf(answer, 'getTransaction') !== null;
+    /** Whether it knows a transaction. Lists behind an unknown one are empty on older nodes. */
+    async knows(signature: string): Promise<boolean> {
+      const [answer] = await askTransactions([{ signature }]);
+      return versionProblem(answer) !== undefined || resultOf(answer, 'getTransaction') !== null;
     },
 
-    async transactions(signatures) {
+    /** In the order asked for; a missing transaction is the node's fault. */
+    async transactions(
+      signatures: readonly SignatureInfo[],
+    ): Promise<readonly (SolanaTransaction | UnknownVersion)[]> {
       const method = 'getTransaction';
-      const calls = signatures.map(({ signature }) => transactionCall(signature));
-      const answers = await endpoint.askUntil(calls, isTransactionThere);
+      const answers = await askTransactions(signatures);
       return signatures.map(({ signature, slot, isFailed }, index) => {
-        const answer = answers[index];
-        if (answer && 'error' in answer && answer.error.kind === 'version') {
-          return { signature, problem: unreadableVersion(answer.error) };
+        const problem = versionProblem(answers[index]);
+        if (problem !== undefined) return { signature, problem };
+        const result = resultOf(answers[index], method);
+        if (result === null) {
+          const what = `it lists ${signature} and does not have it`;
+          throw fault(method, what, 'history-missing', RequestRejectedError);
         }
-        const result = resultOf(answer, method);
-        if (result === null)
-          throw fault(
-            method,
-            `it lists ${signature} and does not have it`,
-            'history-missing',
-            RequestRejectedError,
-          );
         const transaction = parsed(method, () => parseTransaction(result, signature));
         if (transaction.slot !== slot || transaction.isFailed !== isFailed) {
           throw fault(method, `${signature} is another transaction than the one it has listed`);
@@ -176,30 +234,39 @@ export function createNode(given: Endpoint, network: Network, { now, onHead }: P
       });
     },
 
-    async find(signatures) {
-      const method = 'getTransaction';
-      const calls = signatures.map(({ signature }) => transactionCall(signature));
-      const answers = await endpoint.askUntil(calls, isTransactionThere);
+    /**
+     * In the order asked for: a transaction; `absent` where the node keeps its slot and does not have it there; `unknown`
+     * where it cannot tell. Its slot is where another endpoint has it.
+     */
+    async find(
+      signatures: readonly Pick<SignatureInfo, 'signature' | 'slot'>[],
+    ): Promise<readonly (SolanaTransaction | UnknownVersion | 'absent' | 'unknown')[]> {
+      const answers = await askTransactions(signatures);
       return Promise.all(
         signatures.map(async ({ signature, slot }, index) => {
           const answer = answers[index];
+          const problem = versionProblem(answer);
+          if (problem !== undefined) return { signature, problem };
           const rpcError = answer && 'error' in answer ? answer.error : undefined;
-          if (rpcError?.kind === 'version') return { signature, problem: unreadableVersion(rpcError) };
           if (rpcError?.kind === 'pruned' && !isPassing(rpcError)) return 'unknown';
-          const result = resultOf(answer, method);
+          const result = resultOf(answer, 'getTransaction');
           if (result === null) return (await isAbsent(signature, slot)) ? 'absent' : 'unknown';
-          try {
-            const transaction = parseTransaction(result, signature);
-            return isFuture(transaction.blockTime ?? 0) ? 'unknown' : transaction;
-          } catch (error) {
-            if (error instanceof UnreadableDataError) return 'unknown';
-            throw error;
-          }
+          const transaction = readable(() => parseTransaction(result, signature));
+          return !transaction || isFuture(transaction.blockTime ?? 0) ? 'unknown' : transaction;
         }),
       );
     },
 
-    async accounts(addresses, minContextSlot, maxBytes) {
+    /**
+     * In the order asked for; undefined for an account that does not exist.
+     *
+     * @param maxBytes of each account's data, from its beginning; all of it where it is left out
+     */
+    async accounts(
+      addresses: readonly string[],
+      minContextSlot: number,
+      maxBytes?: number,
+    ): Promise<readonly (Account | undefined)[]> {
       const method = 'getMultipleAccounts';
       const parts: string[][] = [];
       for (let at = 0; at < addresses.length; at += MAX_ACCOUNTS) {
@@ -228,18 +295,14 @@ export function createNode(given: Endpoint, network: Network, { now, onHead }: P
 }
 
 function transactionCall(signature: string): RpcCall {
-  return {
-    method: 'getTransaction',
-    params: [
-      signature,
-      { ...FINALIZED, encoding: 'json', maxSupportedTransactionVersion: MAX_TRANSACTION_VERSION },
-    ],
-  };
+  const version = { maxSupportedTransactionVersion: MAX_TRANSACTION_VERSION };
+  return { method: 'getTransaction', params: [signature, { ...FINALIZED, encoding: 'json', ...version }] };
 }
 
-/** Which version a node rejects, and what to do. */
-function unreadableVersion({ message }: RpcError): string {
-  const [, version = 'unknown'] = REJECTED_VERSION.exec(message) ?? [];
+/** Which version a node rejects, and what to do; undefined where it rejects none. */
+function versionProblem(answer: RpcAnswer | undefined): string | undefined {
+  if (!answer || !('error' in answer) || answer.error.kind !== 'version') return undefined;
+  const [, version = 'unknown'] = REJECTED_VERSION.exec(answer.error.message) ?? [];
   const remedy =
     Number(version) <= MAX_TRANSACTION_VERSION
       ? `the endpoint rejects it although versions up to ${MAX_TRANSACTION_VERSION} were asked for; use another one`
@@ -265,5 +328,5 @@ function parseAccount(value: unknown): Account {
   const [data] = listOf(account.data, 'data of an account');
   const owner = textOf(account.owner, 'owner');
   if (!parseAddress(owner, 'SVM')) throw new UnreadableDataError('an owner that is not an address');
-  return { owner, isExecutable: account.executable === true, data: decodeBase64(textOf(data, 'data')) };
+  return { owner, data: decodeBase64(textOf(data, 'data')) };
 }

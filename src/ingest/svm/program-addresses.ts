@@ -3,7 +3,7 @@ import { ed25519 } from '@noble/curves/ed25519.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { concatBytes } from '@noble/hashes/utils.js';
 import { base58, hex } from '@scure/base';
-import type { Hex } from './decode/borsh.ts';
+import type { Hex } from '../../base/hex.ts';
 
 const MARKER = new TextEncoder().encode('ProgramDerivedAddress');
 const MAX_BUMP = 255;
@@ -12,10 +12,8 @@ const MAX_BUMP = 255;
 const derived = new Map<string, string>();
 const MAX_DERIVED = 50_000;
 
-/** A seed: text, 8 bytes of a number, 32 bytes of an address or hash. */
-type Seed = string | { readonly u64: bigint } | { readonly address: string } | { readonly hash: Hex };
-
-function deriveAddress(program: string, seeds: readonly Seed[]): string {
+/** @param seeds texts, numbers of 8 bytes, and the bytes of addresses and hashes */
+export function deriveAddress(program: string, ...seeds: readonly (string | bigint | Uint8Array)[]): string {
   const bytes = concatBytes(...seeds.map(seedBytes));
   const key = `${program} ${hex.encode(bytes)}`;
   const known = derived.get(key);
@@ -30,33 +28,24 @@ function deriveAddress(program: string, seeds: readonly Seed[]): string {
 export const METADATA_PROGRAM = 'metaqbxxUerdq28cj1RbAWkYQm3ybzjb6a8bt518x1s';
 
 export const programAddresses = {
-  /** Of the router, of the off-ramp, of rmn_remote. */
-  config: (program: string) => deriveAddress(program, ['config']),
-  destChainState: (router: string, dest: bigint) =>
-    deriveAddress(router, ['dest_chain_state', { u64: dest }]),
+  /** Of the router, and of the off-ramp. */
+  config: (program: string) => deriveAddress(program, 'config'),
+  destChainState: (router: string, dest: bigint) => deriveAddress(router, 'dest_chain_state', dest),
   allowedOffRamp: (router: string, source: bigint, offRamp: string) =>
-    deriveAddress(router, ['allowed_offramp', { u64: source }, { address: offRamp }]),
-  referenceAddresses: (offRamp: string) => deriveAddress(offRamp, ['reference_addresses']),
-  sourceChainState: (offRamp: string, source: bigint) =>
-    deriveAddress(offRamp, ['source_chain_state', { u64: source }]),
+    deriveAddress(router, 'allowed_offramp', source, base58.decode(offRamp)),
+  referenceAddresses: (offRamp: string) => deriveAddress(offRamp, 'reference_addresses'),
+  sourceChainState: (offRamp: string, source: bigint) => deriveAddress(offRamp, 'source_chain_state', source),
   commitReport: (offRamp: string, source: bigint, root: Hex) =>
-    deriveAddress(offRamp, ['commit_report', { u64: source }, { hash: root }]),
-  feeBillingSigner: (program: string) => deriveAddress(program, ['fee_billing_signer']),
-  externalExecutionConfig: (offRamp: string, receiver: string) =>
-    deriveAddress(offRamp, ['external_execution_config', { address: receiver }]),
+    deriveAddress(offRamp, 'commit_report', source, hex.decode(root.slice(2))),
   /** Of a mint's name and symbol. */
   metadata: (mint: string) =>
-    deriveAddress(METADATA_PROGRAM, ['metadata', { address: METADATA_PROGRAM }, { address: mint }]),
+    deriveAddress(METADATA_PROGRAM, 'metadata', base58.decode(METADATA_PROGRAM), base58.decode(mint)),
 };
 
-function seedBytes(seed: Seed): Uint8Array {
+function seedBytes(seed: string | bigint | Uint8Array): Uint8Array {
   if (typeof seed === 'string') return new TextEncoder().encode(seed);
-  if ('u64' in seed) {
-    const bytes = new Uint8Array(8);
-    new DataView(bytes.buffer).setBigUint64(0, seed.u64, true);
-    return bytes;
-  }
-  return 'address' in seed ? base58.decode(seed.address) : hex.decode(seed.hash.slice(2));
+  if (typeof seed === 'bigint') return new Uint8Array(new BigUint64Array([seed]).buffer);
+  return seed;
 }
 
 function findAddress(seeds: Uint8Array, program: Uint8Array): string {

@@ -9,12 +9,15 @@ import { knownNetworks } from '../../domain/networks/networks.ts';
 import type { RegisteredContract } from '../../store/ledger/index-ledger.ts';
 import type { Confirmation } from '../engine/confirmation.ts';
 import type { ContractRegistry } from '../engine/contract-registry.ts';
+import type { ConnectOptions } from '../engine/family.ts';
 import { NodeError } from '../engine/faults.ts';
+import type { Progress } from '../engine/progress.ts';
 import { isAllowedOffRamp, readReferencedRouter, readRouterConfig } from './accounts.ts';
-import type { ChainNode } from './chain.ts';
-import { UnreadableDataError } from './decode/borsh.ts';
+import { readable, UnreadableDataError } from './decode/borsh.ts';
 import type { OffRampRegistration, TrustedPrograms } from './decode/transaction-facts.ts';
+import type { Chain, ChainNode } from './node.ts';
 import { programAddresses } from './program-addresses.ts';
+import type { SvmSource } from './settings.ts';
 
 export type TrustedProgram =
   | { readonly role: 'router'; readonly program: string }
@@ -27,6 +30,16 @@ export type TrustedProgram =
     };
 
 export type ProgramRegistry = ContractRegistry<string, TrustedProgram>;
+
+/** What the parts of a network's reader share. */
+export interface SvmNetwork {
+  readonly source: SvmSource;
+  readonly chain: Chain;
+  readonly store: ConnectOptions['store'];
+  readonly progress: Progress;
+  readonly registry: ProgramRegistry;
+  readonly confirmation: Confirmation<ChainNode>;
+}
 
 /** Which registered programs are trusted. */
 export interface ProgramCheck {
@@ -73,21 +86,18 @@ export async function readRouters(
   const accounts = await node.accounts(routers.map(programAddresses.config), minContextSlot);
   return new Map(
     routers.map((router, index) => {
+      const wrong = (what: string) =>
+        new NodeError(`${node.name}: the router ${router} ${what}; check \`routers\``, 'configuration');
+      const unreadable = (why: string) => wrong(`has no configuration account there (${why})`);
       const account = accounts[index];
-      const config = account && readable(() => readRouterConfig(account, router));
-      if (!config || typeof config === 'string') {
-        throw new NodeError(
-          `${node.name}: the router ${router} has no configuration account there (${config ?? 'none'}); check \`routers\``,
-          'configuration',
-        );
+      if (!account) throw unreadable('none');
+      try {
+        const { chainSelector, rmnRemote } = readRouterConfig(account, router);
+        if (chainSelector.toString() === selector) return [router, rmnRemote];
+        throw wrong(`says that its chain is ${chainSelector}, not ${selector}`);
+      } catch (error) {
+        throw error instanceof UnreadableDataError ? unreadable(error.message) : error;
       }
-      if (config.chainSelector.toString() !== selector) {
-        throw new NodeError(
-          `${node.name}: the router ${router} says that its chain is ${config.chainSelector}, not ${selector}; check \`routers\``,
-          'configuration',
-        );
-      }
-      return [router, config.rmnRemote];
     }),
   );
 }
@@ -177,38 +187,15 @@ async function readReferences(
   return new Map(
     offRamps.flatMap((offRamp, index) => {
       const account = accounts[index];
-      if (!account) return [];
-      try {
-        return [[offRamp, readReferencedRouter(account, offRamp)] as const];
-      } catch (error) {
-        if (error instanceof UnreadableDataError) return [];
-        throw error;
-      }
+      const router = account && readable(() => readReferencedRouter(account, offRamp));
+      return router === undefined ? [] : [[offRamp, router] as const];
     }),
   );
 }
 
 function offRampContract({ router, offRamp, sourceSelector }: OffRampRegistration): RegisteredContract {
-  const body: TrustedProgram = {
-    role: 'offRamp',
-    program: offRamp,
-    router,
-    source: sourceSelector.toString(),
-  };
-  return {
-    address: programAddresses.allowedOffRamp(router, sourceSelector, offRamp),
-    namedBy: router,
-    blockHash: null,
-    body,
-  };
-}
-
-/** What `read` makes of an account, or why it cannot. */
-function readable<T>(read: () => T): T | string {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof UnreadableDataError) return error.message;
-    throw error;
-  }
+  const source = sourceSelector.toString();
+  const body: TrustedProgram = { role: 'offRamp', program: offRamp, router, source };
+  const address = programAddresses.allowedOffRamp(router, sourceSelector, offRamp);
+  return { address, namedBy: router, blockHash: null, body };
 }

@@ -5,25 +5,22 @@
  * the same transaction. What a transaction says counts when a second endpoint has it too.
  */
 import type { Fact } from '../../domain/facts.ts';
-import type { Network } from '../../domain/networks/networks.ts';
-import type { Anchor, RegisteredContract, UnreadableLog } from '../../store/ledger/index-ledger.ts';
+import type { RegisteredContract, UnreadableLog } from '../../store/ledger/index-ledger.ts';
 import type { HistoryReading } from '../engine/block-readings.ts';
-import type { Confirmation } from '../engine/confirmation.ts';
 import { NodeError, RangeTooLargeError } from '../engine/faults.ts';
 import type { Span } from '../engine/pending-ranges.ts';
-import type { Progress } from '../engine/progress.ts';
-import type { Chain, ChainNode, SignatureInfo, UnknownVersion } from './chain.ts';
 import {
   type OffRampRegistration,
   readTransaction,
   slotHash,
   type TrustedPrograms,
 } from './decode/transaction-facts.ts';
+import type { ChainNode, SignatureInfo, UnknownVersion } from './node.ts';
 import {
   agreedCheck,
   checkRegistrations,
-  type ProgramRegistry,
   programsOf,
+  type SvmNetwork,
   type TrustedProgram,
   trustedPrograms,
 } from './programs.ts';
@@ -46,33 +43,21 @@ export interface SlotQuery extends Span {
   readonly isOpinion: boolean;
 }
 
-export interface SlotReader {
-  read(node: ChainNode, query: SlotQuery): Promise<HistoryReading>;
-}
+export type ReadSlots = (node: ChainNode, query: SlotQuery) => Promise<HistoryReading>;
 
-export interface SlotReaderOptions {
-  readonly network: Network;
-  readonly chain: Chain;
-  readonly registry: ProgramRegistry;
-  readonly lists: SignatureLists;
-  readonly confirmation: Confirmation<ChainNode>;
-  readonly log: Progress['log'];
-  /** The program to which each router hands copies of its events. */
-  readonly rmnRemotes: () => ReadonlyMap<string, string>;
-}
+type Witnessed = { readonly witness: ChainNode };
+type Fetched = (SolanaTransaction | UnknownVersion) & Witnessed;
 
-type Fetched = (SolanaTransaction | UnknownVersion) & { readonly witness: ChainNode };
-type FetchedTransaction = SolanaTransaction & { readonly witness: ChainNode };
-
-export function createSlotReader(options: SlotReaderOptions): SlotReader {
-  const { network, chain, registry, lists, confirmation, rmnRemotes } = options;
+/** @param rmnRemotes the program to which each router hands copies of its events */
+export function createSlotReader(
+  { source: { network }, chain, registry, confirmation, progress }: SvmNetwork,
+  lists: SignatureLists,
+  rmnRemotes: () => ReadonlyMap<string, string>,
+): ReadSlots {
   let isAloneLogged = false;
   const logAlone = (witness: string, what: string) => {
-    if (!isAloneLogged)
-      options.log(
-        `No other endpoint keeps what would confirm ${what}: ${witness} is trusted alone for what is that old`,
-        'warn',
-      );
+    const line = `No other endpoint keeps what would confirm ${what}: ${witness} is trusted alone for what is that old`;
+    if (!isAloneLogged) progress.log(line, 'warn');
     isAloneLogged = true;
   };
   const read = (transaction: SolanaTransaction, programs: TrustedPrograms) =>
@@ -103,98 +88,112 @@ export function createSlotReader(options: SlotReaderOptions): SlotReader {
   };
 
   /** What a transaction says; where it contradicts itself, what it says on another endpoint. */
-  const decode = async (transaction: FetchedTransaction, programs: TrustedPrograms): Promise<Decoded> => {
-    const { witness } = transaction;
-    const reading = read(transaction, programs);
-    if (!reading.isContradictory) return { transaction, reading, witness };
-    const second = await chain.secondOpinion(witness, async (other) => {
-      const [fetched] = (await fetch(other, [transaction])).values();
-      return fetched && 'logs' in fetched ? { fetched, reading: read(fetched, programs) } : undefined;
-    });
-    return second && !second.reading.isContradictory
-      ? { transaction, reading: second.reading, witness: second.fetched.witness }
-      : { transaction, reading, witness };
-  };
-
-  /** The same from one endpoint alone. */
-  const decodeAlone = (transaction: FetchedTransaction, programs: TrustedPrograms): Decoded => {
+  const decode = async (
+    transaction: SolanaTransaction & Witnessed,
+    programs: TrustedPrograms,
+    isOpinion: boolean,
+  ): Promise<Decoded> => {
     const { witness, signature } = transaction;
     const reading = read(transaction, programs);
-    if (reading.isContradictory) throw new NodeError(`${witness.name}: it has ${signature} in part`);
-    return { transaction, reading, witness };
+    if (!reading.isContradictory) return { transaction, reading, witness };
+    if (isOpinion) throw new NodeError(`${witness.name}: it has ${signature} in part`);
+    const second = await chain.secondOpinion(witness, async (other) => {
+      const [fetched] = (await fetch(other, [transaction])).values();
+      return fetched && 'logs' in fetched
+        ? { transaction, reading: read(fetched, programs), witness: fetched.witness }
+        : undefined;
+    });
+    return second && !second.reading.isContradictory ? second : { transaction, reading, witness };
   };
 
-  return {
-    async read(node, query) {
-      const trusted = new Map(registry.contracts);
-      const named = new Map<string, RegisteredContract>();
-      const rejected = new Set<string>();
-      const listed = new Map<string, SignatureList>();
-      const transactions = new Map<string, Fetched>();
-      let decoded: Decoded[] = [];
-      let programs = trustedPrograms(trusted.values(), rmnRemotes());
-      const { isOpinion } = query;
-      let from = query.from;
+  return async (node, query) => {
+    const trusted = new Map(registry.contracts);
+    const named = new Map<string, RegisteredContract>();
+    const rejected = new Set<string>();
+    const listed = new Map<string, SignatureList>();
+    const transactions = new Map<string, Fetched>();
+    let decoded: Decoded[] = [];
+    let programs = trustedPrograms(trusted.values(), rmnRemotes());
+    const { isOpinion } = query;
+    let { from } = query;
 
-      // An off-ramp that is named here is read here too. It may name nothing further, but another transaction may.
-      for (let isNew = true; isNew; ) {
-        const addresses = addressesOf(query.contracts, query.contracts ? registry.contracts : trusted);
-        for (const address of addresses.filter((program) => !listed.has(program))) {
-          const list = await lists.list(node, { ...query, address });
-          listed.set(address, list);
-          from = Math.max(from, list.from);
-        }
-        if (query.isWhole && from > query.from) {
-          throw new RangeTooLargeError(
-            `slots ${query.from} to ${query.to} have too many transactions for one step`,
-          );
-        }
-        programs = trustedPrograms(trusted.values(), rmnRemotes());
-        const entries = entriesToFetch(listed, from, programs);
-        const unread = entries.filter(({ signature }) => !transactions.has(signature));
-        for (const [signature, fetched] of await (isOpinion ? fetch : fetchReadable)(node, unread))
-          transactions.set(signature, fetched);
-
-        decoded = [];
-        for (const { signature } of entries) {
-          const transaction = transactions.get(signature);
-          if (!transaction || !('logs' in transaction)) continue;
-          decoded.push(await (isOpinion ? decodeAlone : decode)(transaction, programs));
-        }
-        const registrations = decoded.flatMap(({ reading }) => reading.registrations);
-        const unknown = unknownRegistrations(registrations, trusted);
-        const check = (one: ChainNode) => checkRegistrations(one, unknown, query.head);
-        const checked = isOpinion
-          ? await check(node)
-          : await agreedCheck(confirmation, node, unknown, query.head, check);
-        for (const reason of checked.rejected) rejected.add(reason);
-        for (const contract of checked.contracts) {
-          named.set(contract.address, contract);
-          trusted.set(contract.address, contract.body as TrustedProgram);
-        }
-        isNew = checked.contracts.length > 0;
+    // An off-ramp that is named here is read here too. It may name nothing further, but another transaction may.
+    for (let isNew = true; isNew; ) {
+      const addresses = addressesOf(query.contracts, query.contracts ? registry.contracts : trusted);
+      for (const address of addresses.filter((program) => !listed.has(program))) {
+        const list = await lists.list(node, { ...query, address });
+        listed.set(address, list);
+        from = Math.max(from, list.from);
       }
+      if (query.isWhole && from > query.from) {
+        throw new RangeTooLargeError(
+          `slots ${query.from} to ${query.to} have too many transactions for one step`,
+        );
+      }
+      programs = trustedPrograms(trusted.values(), rmnRemotes());
+      const entries = entriesToFetch(listed, from, programs);
+      const unread = entries.filter(({ signature }) => !transactions.has(signature));
+      for (const [signature, fetched] of await (isOpinion ? fetch : fetchReadable)(node, unread))
+        transactions.set(signature, fetched);
 
-      const unconfirmed = isOpinion
-        ? []
-        : await confirmTransactions(confirmation, decoded, logAlone, async (other, found) => {
-            const transaction = await withTime(other, found);
-            return 'logs' in transaction ? read(transaction, programs) : undefined;
-          });
-      const anchors = [...listed].flatMap(([address, { entries }]) =>
-        lists.confirm(
-          address,
-          entries.filter(({ signature, slot }) => slot >= from && transactions.has(signature)),
-          query.isHead,
-        ),
+      decoded = [];
+      for (const { signature } of entries) {
+        const transaction = transactions.get(signature);
+        if (!transaction || !('logs' in transaction)) continue;
+        decoded.push(await decode(transaction, programs, isOpinion));
+      }
+      const unknown = unknownRegistrations(
+        decoded.flatMap(({ reading }) => reading.registrations),
+        trusted,
       );
-      return summary(from, listed, transactions, decoded, {
-        unconfirmed,
-        contracts: [...named.values()],
-        rejected: [...rejected],
-        anchors,
-      });
-    },
+      const check = (one: ChainNode) => checkRegistrations(one, unknown, query.head);
+      const checked = isOpinion
+        ? await check(node)
+        : await agreedCheck(confirmation, node, unknown, query.head, check);
+      for (const reason of checked.rejected) rejected.add(reason);
+      for (const contract of checked.contracts) {
+        named.set(contract.address, contract);
+        trusted.set(contract.address, contract.body as TrustedProgram);
+      }
+      isNew = checked.contracts.length > 0;
+    }
+
+    const unconfirmed = isOpinion
+      ? []
+      : await confirmTransactions(confirmation, decoded, logAlone, async (other, found) => {
+          const transaction = await withTime(other, found);
+          return 'logs' in transaction ? read(transaction, programs) : undefined;
+        });
+    const anchors = [...listed].flatMap(([address, { entries }]) =>
+      lists.confirm(
+        address,
+        entries.filter(({ signature, slot }) => slot >= from && transactions.has(signature)),
+        query.isHead,
+      ),
+    );
+    const readings = decoded.map(({ reading }) => reading);
+    const facts: readonly Fact[] = readings.flatMap((reading) => reading.facts);
+    const unreadable = [
+      ...readings.flatMap((reading) => reading.unreadable),
+      ...unknownVersions(listed, from, transactions),
+    ];
+    const routerSlots = decoded
+      .filter((one) => one.reading.hasRouterEvent)
+      .map((one) => one.transaction.slot);
+    return {
+      facts,
+      unreadable,
+      unconfirmed,
+      contracts: [...named.values()],
+      rejected: [...rejected],
+      anchors,
+      untrusted: readings.reduce((sum, { untrusted }) => sum + untrusted, 0),
+      routerBlock: routerSlots.length === 0 ? undefined : Math.min(...routerSlots),
+      from,
+      isFinal: true,
+      blocks: [],
+      items: facts.length + unreadable.length,
+    };
   };
 }
 
@@ -203,16 +202,12 @@ function unknownRegistrations(
   registrations: readonly OffRampRegistration[],
   trusted: ReadonlyMap<string, TrustedProgram>,
 ): readonly OffRampRegistration[] {
-  const known = [...trusted.values()];
+  const keyOf = (router: string, program: string, source: string) => `${router} ${program} ${source}`;
+  const known = new Set(
+    [...trusted.values()].map((one) => one.role === 'offRamp' && keyOf(one.router, one.program, one.source)),
+  );
   return registrations.filter(
-    ({ router, offRamp, sourceSelector }) =>
-      !known.some(
-        (contract) =>
-          contract.role === 'offRamp' &&
-          contract.program === offRamp &&
-          contract.router === router &&
-          contract.source === sourceSelector.toString(),
-      ),
+    ({ router, offRamp, sourceSelector }) => !known.has(keyOf(router, offRamp, sourceSelector.toString())),
   );
 }
 
@@ -255,42 +250,6 @@ async function withTime<T extends SolanaTransaction | UnknownVersion>(
 
 function timeOf({ blockTime }: SolanaTransaction): string {
   return new Date((blockTime ?? 0) * 1_000).toISOString();
-}
-
-function summary(
-  from: number,
-  listed: ReadonlyMap<string, SignatureList>,
-  transactions: ReadonlyMap<string, Fetched>,
-  decoded: readonly Decoded[],
-  rest: Pick<HistoryReading, 'unconfirmed'> & {
-    readonly contracts: readonly RegisteredContract[];
-    readonly rejected: readonly string[];
-    readonly anchors: readonly Anchor[];
-  },
-): HistoryReading {
-  const facts: Fact[] = [];
-  const unreadable: UnreadableLog[] = [];
-  let untrusted = 0;
-  let routerBlock: number | undefined;
-  for (const { transaction, reading } of decoded) {
-    const { slot } = transaction;
-    facts.push(...reading.facts);
-    unreadable.push(...reading.unreadable);
-    untrusted += reading.untrusted;
-    if (reading.hasRouterEvent) routerBlock = Math.min(routerBlock ?? slot, slot);
-  }
-  unreadable.push(...unknownVersions(listed, from, transactions));
-  return {
-    ...rest,
-    facts,
-    unreadable,
-    untrusted,
-    routerBlock,
-    from,
-    isFinal: true,
-    blocks: [],
-    items: facts.length + unreadable.length,
-  };
 }
 
 function unknownVersions(

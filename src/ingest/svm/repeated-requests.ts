@@ -15,12 +15,9 @@ const CONCURRENT_SINGLES = 8;
 const CONCURRENT_BATCHES = 4;
 const WITHOUT_BATCHES_MS = 600_000;
 
-export interface RepeatingEndpoint extends Endpoint {
-  /** Asks again while an answer is not `isGood`, a few times; the last answers are returned in any case. */
-  askUntil(calls: readonly RpcCall[], isGood: (answer: RpcAnswer) => boolean): Promise<readonly RpcAnswer[]>;
-}
+type IsGood = (answer: RpcAnswer) => boolean;
 
-export function createRepeatingEndpoint(endpoint: Endpoint): RepeatingEndpoint {
+export function createRepeatingEndpoint(endpoint: Endpoint) {
   /** Until when batches are not tried, on performance.now()'s clock: it failed to answer them, and did not say why. */
   let singleUntil = 0;
 
@@ -45,7 +42,7 @@ export function createRepeatingEndpoint(endpoint: Endpoint): RepeatingEndpoint {
   };
 
   /** One request, or a few where the endpoint takes fewer calls in one. */
-  const askPart: RepeatingEndpoint['askUntil'] = async (calls, isGood) => {
+  const askPart = async (calls: readonly RpcCall[], isGood: IsGood): Promise<readonly RpcAnswer[]> => {
     const answers = new Array<RpcAnswer>(calls.length);
     let pending = [...calls.keys()];
     for (let attempt = 1; pending.length > 0 && attempt <= ATTEMPTS; attempt++) {
@@ -67,8 +64,11 @@ export function createRepeatingEndpoint(endpoint: Endpoint): RepeatingEndpoint {
     return answers;
   };
 
-  /** Each request is repeated on its own: of many, one may fail every time. */
-  const askUntil: RepeatingEndpoint['askUntil'] = async (calls, isGood) => {
+  /**
+   * Asks again while an answer is not `isGood`, a few times; the last answers are returned in any case. Each request is
+   * repeated on its own: of many, one may fail every time.
+   */
+  const askUntil = async (calls: readonly RpcCall[], isGood: IsGood): Promise<readonly RpcAnswer[]> => {
     const { batchSize } = endpoint;
     const starts = Array.from(
       { length: Math.ceil(calls.length / batchSize) },
@@ -82,17 +82,9 @@ export function createRepeatingEndpoint(endpoint: Endpoint): RepeatingEndpoint {
     return answers;
   };
 
-  return {
-    ...endpoint,
-    get requests() {
-      return endpoint.requests;
-    },
-    get batchSize() {
-      return endpoint.batchSize;
-    },
-    ask: (calls) => askUntil(calls, (answer) => !('error' in answer && isPassing(answer.error))),
-    askUntil,
-  };
+  const ask = (calls: readonly RpcCall[]) =>
+    askUntil(calls, (answer) => !('error' in answer && isPassing(answer.error)));
+  return { ask, askUntil };
 }
 
 /** One for which no pause was asked. */

@@ -9,7 +9,7 @@
 import type { Anchor } from '../../store/ledger/index-ledger.ts';
 import { NodeError, RequestRejectedError } from '../engine/faults.ts';
 import type { Span } from '../engine/pending-ranges.ts';
-import type { Chain, ChainNode, SignatureInfo, SignatureQuery } from './chain.ts';
+import type { Chain, ChainNode, SignatureInfo, SignatureQuery } from './node.ts';
 
 export interface ListQuery extends Span {
   readonly address: string;
@@ -27,16 +27,7 @@ export interface SignatureList {
   readonly from: number;
 }
 
-export interface SignatureLists {
-  load(anchors: readonly Anchor[]): void;
-  /** Reads a list from `to` down, as far as `maxEntries` allow. */
-  list(node: ChainNode, query: ListQuery): Promise<SignatureList>;
-  /**
-   * Remembers transactions that were listed and read, each of an address. Returns those that are worth storing: the lowest
-   * of each address, and at the head one for each few hundred.
-   */
-  confirm(address: string, entries: readonly SignatureInfo[], isHead: boolean): readonly Anchor[];
-}
+export type SignatureLists = ReturnType<typeof createSignatureLists>;
 
 /** Entries at the head between two anchors that are stored. */
 const ENTRIES_BETWEEN_ANCHORS = 500;
@@ -45,7 +36,7 @@ const LOOKS_AT_END = 3;
 /** Genesis has no transactions. */
 const FIRST_SLOT = 1;
 
-export function createSignatureLists(chain: Chain): SignatureLists {
+export function createSignatureLists(chain: Chain) {
   /** Transactions that were read, by address and slot. */
   const anchors = new Map<string, Map<number, string>>();
   /** Where the latest list of an address stopped early. It was listed, and not necessarily read. */
@@ -104,19 +95,20 @@ export function createSignatureLists(chain: Chain): SignatureLists {
   };
 
   return {
-    load(stored) {
+    load(stored: readonly Anchor[]): void {
       for (const { address, blockNumber, transactionHash } of stored)
         anchorsOf(address).set(blockNumber, transactionHash);
     },
 
-    async list(node, query) {
+    /** Reads a list from `to` down, as far as `maxEntries` allow. */
+    async list(node: ChainNode, query: ListQuery): Promise<SignatureList> {
       const { address, from, to, head, pageSize, maxEntries } = query;
       const entries: SignatureInfo[] = [];
       let last = to >= head ? undefined : startAbove(address, to);
       for (;;) {
-        let page = await node.signatures(pageBelow(query, last, pageSize));
-        const looks = to >= head ? 1 : LOOKS_AT_END;
-        for (let again = 0; page.length === 0 && again < looks; again++) {
+        let page: readonly SignatureInfo[] = [];
+        const looks = to >= head ? 2 : 1 + LOOKS_AT_END;
+        for (let look = 0; page.length === 0 && look < looks; look++) {
           page = await node.signatures(pageBelow(query, last, pageSize));
         }
         if (last && page[0] && page[0].slot > last.slot) {
@@ -140,7 +132,11 @@ export function createSignatureLists(chain: Chain): SignatureLists {
       }
     },
 
-    confirm(address, entries, isHead) {
+    /**
+     * Remembers transactions that were listed and read, each of an address. Returns those that are worth storing: the
+     * lowest of each address, and at the head one for each few hundred.
+     */
+    confirm(address: string, entries: readonly SignatureInfo[], isHead: boolean): readonly Anchor[] {
       const lowest = entries.at(-1);
       if (!lowest) return [];
       const count = (sinceAnchor.get(address) ?? 0) + entries.length;

@@ -3,8 +3,7 @@ import type { EndpointReport, NetworkReport, ProbeFinding, ProbeOptions } from '
 import { NodeError } from '../engine/faults.ts';
 import { createEndpoint, usualTiming } from '../engine/json-rpc/endpoint.ts';
 import { endpointNames } from '../engine/json-rpc/endpoint-pool.ts';
-import type { FinalizedHead } from './chain.ts';
-import { createNode, MAX_TRANSACTION_VERSION, type RpcNode } from './node.ts';
+import { type ChainNode, createNode, type FinalizedHead, MAX_TRANSACTION_VERSION } from './node.ts';
 import { checkOffRamps, readRouters } from './programs.ts';
 import type { SvmSource } from './settings.ts';
 import { classifySvmRpcError } from './svm-rpc-errors.ts';
@@ -36,23 +35,27 @@ export async function probeNetwork(source: SvmSource, options: ProbeOptions): Pr
   };
 }
 
-interface Probed {
-  readonly probe: EndpointReport;
-  /** What it says of the configured programs. */
-  readonly programs: readonly ProbeFinding[];
-}
+/** What one part of the probe has shown. */
+type Shown = Pick<EndpointReport, 'capabilities' | 'findings'>;
 
+const failed = (severity: ProbeFinding['severity'], text: string, remedy: string): Shown => ({
+  capabilities: [],
+  findings: [{ severity, text, remedy }],
+});
+
+/** The report on an endpoint, and what it says of the configured programs. */
 async function probeEndpoint(
   source: SvmSource,
   url: URL,
   name: string,
   { userAgent, signal, now }: ProbeOptions,
-): Promise<Probed> {
+): Promise<{ readonly probe: EndpointReport; readonly programs: readonly ProbeFinding[] }> {
+  const { requestsPerSecond, batchSize, network, rpc } = source;
   const endpoint = createEndpoint({
     url,
     name,
-    requestsPerSecond: source.requestsPerSecond,
-    batchSize: source.batchSize,
+    requestsPerSecond,
+    batchSize,
     userAgent,
     signal,
     now,
@@ -60,19 +63,18 @@ async function probeEndpoint(
     timing: usualTiming,
     classifyRpcError: classifySvmRpcError,
   });
-  const node = createNode(endpoint, source.network, { now, onHead: () => undefined });
-  const textOf = (problem: string) =>
-    // Problems begin with the name of their endpoint, which the reader has already.
-    problem.startsWith(`${name}: `) ? problem.slice(name.length + 2) : problem;
+  const node = createNode(endpoint, network, { now, onHead: () => undefined });
+  // Problems begin with the name of their endpoint, which the reader has already.
+  const withoutName = (findings: readonly ProbeFinding[]) =>
+    findings.map((finding) => ({
+      ...finding,
+      text: finding.text.startsWith(`${name}: `) ? finding.text.slice(name.length + 2) : finding.text,
+    }));
   const head = await found(() => node.checkIn());
   if ('problem' in head) {
-    const severity = source.rpc.length > 1 ? 'warning' : 'error';
-    const finding = {
-      severity,
-      text: textOf(head.problem),
-      remedy: 'Check its URL, its key and its cluster.',
-    } as const;
-    return { probe: { name, head: null, capabilities: [], findings: [finding] }, programs: [] };
+    const remedy = 'Check its URL, its key and its cluster.';
+    const { capabilities, findings } = failed(rpc.length > 1 ? 'warning' : 'error', head.problem, remedy);
+    return { probe: { name, head: null, capabilities, findings: withoutName(findings) }, programs: [] };
   }
   const { slot, timestamp } = head.value;
   const history = await probeHistory(source, node, head.value);
@@ -83,98 +85,73 @@ async function probeEndpoint(
     ...transactions.capabilities,
     endpoint.batchSize === 1 ? 'no batches' : `batches of ${endpoint.batchSize}`,
   ];
-  const findings = [...history.findings, ...transactions.findings].map((finding) => ({
-    ...finding,
-    text: textOf(finding.text),
-  }));
+  const findings = withoutName([...history.findings, ...transactions.findings]);
   return {
     probe: { name, head: { number: slot, timestamp }, capabilities, findings },
     programs: await probePrograms(source, node, slot),
   };
 }
 
-type Partial = Pick<EndpointReport, 'capabilities' | 'findings'>;
-
-async function probeHistory(source: SvmSource, node: RpcNode, head: FinalizedHead): Promise<Partial> {
+async function probeHistory({ start }: SvmSource, node: ChainNode, head: FinalizedHead): Promise<Shown> {
   const first = await found(() => node.firstAvailableSlot());
   if ('problem' in first) {
     const remedy = 'Use an endpoint that answers getFirstAvailableBlock: it shows how far back history goes.';
-    return { capabilities: [], findings: [{ severity: 'error', text: first.problem, remedy }] };
+    return failed('error', first.problem, remedy);
   }
   const time = await found(() => node.timeAt(first.value));
   const seconds = 'value' in time ? time.value : undefined;
   const since = seconds === undefined ? '' : ` (${new Date(seconds * 1_000).toISOString().slice(0, 10)})`;
   const capabilities = [`history from slot ${first.value}${since} on`];
-  const wanted = source.start && 'block' in source.start ? source.start.block : 1;
-  const wantedTime = source.start && 'time' in source.start ? source.start.time / 1_000 : undefined;
   const isEnough =
-    wantedTime === undefined
-      ? first.value <= Math.max(1, wanted)
-      : seconds !== undefined && seconds <= wantedTime;
+    start && 'time' in start
+      ? seconds !== undefined && seconds <= start.time / 1_000
+      : first.value <= Math.max(1, start?.block ?? 1);
   if (isEnough) return { capabilities, findings: [] };
   const isShort = seconds !== undefined && head.timestamp - seconds < SHORT_HISTORY_SECONDS;
-  return {
-    capabilities,
-    findings: [
-      {
-        severity: 'warning',
-        text: `its history begins at slot ${first.value}${since}${isShort ? ', as that of ordinary nodes' : ''}: what is older cannot be read from it`,
-        remedy: 'Add an archive endpoint, or set `start` to a later slot or date and name the `offramps`.',
-      },
-    ],
-  };
+  const { findings } = failed(
+    'warning',
+    `its history begins at slot ${first.value}${since}${isShort ? ', as that of ordinary nodes' : ''}: what is older cannot be read from it`,
+    'Add an archive endpoint, or set `start` to a later slot or date and name the `offramps`.',
+  );
+  return { capabilities, findings };
 }
 
-async function probeTransactions(source: SvmSource, node: RpcNode, slot: number): Promise<Partial> {
-  const [router = ''] = source.routers;
-  const limit = TRIAL_TRANSACTIONS;
-  const listed = await found(() => node.signatures({ address: router, limit, minContextSlot: slot }));
-  if ('problem' in listed) {
-    const remedy = 'Use an endpoint that answers getSignaturesForAddress.';
-    return { capabilities: [], findings: [{ severity: 'error', text: listed.problem, remedy }] };
-  }
+async function probeTransactions({ routers }: SvmSource, node: ChainNode, slot: number): Promise<Shown> {
+  const [address = ''] = routers;
+  const listed = await found(() =>
+    node.signatures({ address, limit: TRIAL_TRANSACTIONS, minContextSlot: slot }),
+  );
+  if ('problem' in listed)
+    return failed('error', listed.problem, 'Use an endpoint that answers getSignaturesForAddress.');
   if (listed.value.length === 0) {
-    return {
-      capabilities: [],
-      findings: [
-        {
-          severity: 'warning',
-          text: `it lists no transaction of the router ${router}`,
-          remedy: 'Check `routers`, or use an endpoint with more history.',
-        },
-      ],
-    };
+    const remedy = 'Check `routers`, or use an endpoint with more history.';
+    return failed('warning', `it lists no transaction of the router ${address}`, remedy);
   }
   const begunAt = performance.now();
   const read = await found(() => node.transactions(listed.value));
   if ('problem' in read) {
     const remedy = 'Use an endpoint that answers getTransaction with logs and inner instructions.';
-    return { capabilities: [], findings: [{ severity: 'error', text: read.problem, remedy }] };
+    return failed('error', read.problem, remedy);
   }
   const perSecond = (1_000 * read.value.length) / Math.max(1, performance.now() - begunAt);
   const unknown = read.value.filter((transaction) => 'problem' in transaction);
+  const { findings } = failed(
+    'warning',
+    `${unknown.length} of the newest ${read.value.length} transactions of the router cannot be read, first ${unknown[0]?.problem}`,
+    'They are kept as unreadable until then, and counted in `unreadableLogs` of /v2/networks.',
+  );
   return {
     capabilities: [
       `transactions up to version ${MAX_TRANSACTION_VERSION}`,
       `about ${Math.max(1, Math.round(perSecond))} transactions a second`,
     ],
-    findings:
-      unknown.length === 0
-        ? []
-        : [
-            {
-              severity: 'warning',
-              text: `${unknown.length} of the newest ${read.value.length} transactions of the router cannot be read, first ${unknown[0]?.problem}`,
-              remedy:
-                'They are kept as unreadable until then, and counted in `unreadableLogs` of /v2/networks.',
-            },
-          ],
+    findings: unknown.length === 0 ? [] : findings,
   };
 }
 
 async function probePrograms(
   source: SvmSource,
-  node: RpcNode,
+  node: ChainNode,
   slot: number,
 ): Promise<readonly ProbeFinding[]> {
   const remedy = 'Check `routers` and `offramps` against the CCIP directory: everything else rests on them.';

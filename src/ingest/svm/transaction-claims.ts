@@ -2,8 +2,8 @@
 
 import type { HistoryReading } from '../engine/block-readings.ts';
 import type { Claim, Confirmation, Opinion } from '../engine/confirmation.ts';
-import type { ChainNode } from './chain.ts';
 import type { TransactionReading } from './decode/transaction-facts.ts';
+import type { ChainNode } from './node.ts';
 import type { SolanaTransaction } from './transaction.ts';
 
 /** A transaction, what it says, and the endpoint that has shown it. */

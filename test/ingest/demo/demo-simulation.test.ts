@@ -51,11 +51,7 @@ function laneOf({ message }: Sent): Lane {
 
 function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
   const groups = new Map<string, T[]>();
-  for (const item of items) {
-    const group = groups.get(keyOf(item));
-    if (group) group.push(item);
-    else groups.set(keyOf(item), [item]);
-  }
+  for (const item of items) groups.set(keyOf(item), [...(groups.get(keyOf(item)) ?? []), item]);
   return groups;
 }
 
@@ -121,50 +117,32 @@ describe('the same world every time', () => {
     for (const key of common) expect(laterIds.get(key)).toBe(ids.get(key));
   });
 
-  test('many small steps give the same facts as one long one', () => {
-    const stepwise = createSimulation(small);
-    const facts: Fact[] = [];
-    for (
-      let time = minutesLater(-4 * 24 * 60).getTime();
-      time <= minutesLater(5).getTime();
-      time += 7_777_777
-    ) {
-      for (const batch of stepwise.factsUntil(new Date(time))) facts.push(...batch);
-    }
-    for (let seconds = 0; seconds <= 300; seconds++) {
-      for (const batch of stepwise.factsUntil(minutesLater(seconds / 60))) facts.push(...batch);
-    }
-    expect(facts).toEqual(factsOf(small));
-  });
-
-  test('each step tells just what lies after the last step and up to its own time', () => {
+  test('many small steps give the same facts as one long one, each what lies after the last and up to its own time', () => {
     const simulation = createSimulation(small);
+    const facts: Fact[] = [];
     let last = '';
-    for (let seconds = 0; seconds < 120; seconds += 0.7) {
-      const time = minutesLater(seconds / 60);
+    // In steps of two hours up to the start, then of less than a second.
+    for (let minutes = -4 * 24 * 60; minutes < 5; ) {
+      const time = minutesLater(minutes);
+      minutes = minutes < 0 ? Math.min(0, minutes + 129.6) : minutes + 0.7 / 60;
       for (const fact of [...simulation.factsUntil(time)].flat()) {
         expect(timeOf(fact) > last && timeOf(fact) <= time.toISOString()).toBe(true);
+        facts.push(fact);
       }
       last = time.toISOString();
     }
+    facts.push(...[...simulation.factsUntil(minutesLater(5))].flat());
+    expect(facts).toEqual(factsOf(small));
     expect([...simulation.factsUntil(startsAt)]).toEqual([]);
   });
 
-  test('no batch is larger than asked, and batch size changes nothing else', () => {
-    const batches = [...createSimulation(small).factsUntil(minutesLater(5), 7)];
+  test('no batch is larger than asked, and an iteration that breaks off loses nothing', () => {
+    const simulation = createSimulation(small);
+    const batches: (readonly Fact[])[] = [];
+    for (const batch of simulation.factsUntil(minutesLater(5), 7)) if (batches.push(batch) === 3) break;
+    batches.push(...simulation.factsUntil(minutesLater(5), 7));
     expect(batches.every((batch) => batch.length <= 7 && batch.length > 0)).toBe(true);
     expect(batches.flat()).toEqual(factsOf(small));
-  });
-
-  test('an iteration that breaks off loses nothing', () => {
-    const simulation = createSimulation(small);
-    const facts: Fact[] = [];
-    for (const batch of simulation.factsUntil(minutesLater(5), 100)) {
-      facts.push(...batch);
-      break;
-    }
-    for (const batch of simulation.factsUntil(minutesLater(5))) facts.push(...batch);
-    expect(facts).toEqual(factsOf(small));
   });
 
   test('a history that would begin before the networks did is refused', () => {
@@ -190,35 +168,28 @@ describe('a history', () => {
   const byMessage = factsByMessage(facts);
   const records = recordsOf(byMessage);
 
-  test('has about as many messages as asked', () => {
+  test('has about as many messages as asked, within its days', () => {
     expect(sent.length).toBeGreaterThan(historyMessages * 0.95);
     expect(sent.length).toBeLessThan(historyMessages * 1.05);
-  });
-
-  test('lies within its days', () => {
     expect(timeOf(sent[0] as Fact) >= minutesLater(-14 * 24 * 60).toISOString()).toBe(true);
     expect(timeOf(facts.at(-1) as Fact) <= startsAt.toISOString()).toBe(true);
   });
 
-  test('is told in order of time, and on each network in order of blocks', { tags: 'slow' }, () => {
+  test('is told in order of time, on each network in order of blocks, with one time and one hash per block', {
+    tags: 'slow',
+  }, () => {
     const heights = new Map<string, number>();
+    const blocks = new Map<string, string>();
     let last = '';
     for (const fact of facts) {
       if (fact.kind === 'Snapshot') continue;
-      expect(fact.seen.at >= last).toBe(true);
-      expect(fact.seen.blockNumber).toBeGreaterThanOrEqual(heights.get(fact.seen.network) ?? 0);
-      last = fact.seen.at;
-      heights.set(fact.seen.network, fact.seen.blockNumber);
-    }
-  });
-
-  test('has one time and one hash per block', { tags: 'slow' }, () => {
-    const blocks = new Map<string, string>();
-    for (const fact of facts) {
-      if (fact.kind === 'Snapshot') continue;
       const { network, blockNumber, blockHash, at } = fact.seen;
+      expect(at >= last).toBe(true);
+      expect(blockNumber).toBeGreaterThanOrEqual(heights.get(network) ?? 0);
       const said = `${blockHash} ${at}`;
       expect(blocks.get(`${network} ${blockNumber}`) ?? said).toBe(said);
+      last = at;
+      heights.set(network, blockNumber);
       blocks.set(`${network} ${blockNumber}`, said);
     }
   });
@@ -237,10 +208,6 @@ describe('a history', () => {
     }
   });
 
-  test('has messages in every status', () => {
-    expect(new Set(records.map((record) => record.status))).toEqual(new Set(statuses));
-  });
-
   test('has all three versions, each with its own kind of facts', () => {
     const kindsOf = (version: string) => {
       const mine = new Set(
@@ -256,7 +223,8 @@ describe('a history', () => {
     expect(kindsOf('2.0.0')).toEqual(new Set([...common, 'VerifierCompleted']));
   });
 
-  test('has messages to execute by hand: failed ones and forgotten ones', () => {
+  test('has messages in every status, and some to execute by hand: failed ones and forgotten ones', () => {
+    expect(new Set(records.map((record) => record.status))).toEqual(new Set(statuses));
     const ready = records.filter((record) => record.readyForManualExecution);
     expect(ready.some((record) => record.status === 'FAILED')).toBe(true);
     expect(ready.some((record) => record.status === 'COMMITTED' || record.status === 'BLESSED')).toBe(true);
@@ -371,12 +339,6 @@ describe('a history', () => {
     for (const network of networks) expect(networkBySelector(network.selector)).toBe(network);
   });
 
-  test('has both kinds of extra arguments, each for its family of destination', () => {
-    for (const { message } of sent) {
-      expect('computeUnits' in message.extraArgs).toBe(message.destNetworkInfo.chainFamily === 'SVM');
-    }
-  });
-
   test('counts nonces per sender and lane; out of order it is 0, and from 2.0 on there is none', () => {
     const nonces = new Map<string, number>();
     for (const fact of sent) {
@@ -431,7 +393,9 @@ describe('a history', () => {
     }
   });
 
-  test('carries none, one and two tokens, and data or none', () => {
+  test('carries none, one and two tokens, data or none, and the extra arguments of its destination', () => {
+    for (const { message } of sent)
+      expect('computeUnits' in message.extraArgs).toBe(message.destNetworkInfo.chainFamily === 'SVM');
     expect(new Set(sent.map(({ message }) => message.tokenAmounts.length))).toEqual(new Set([0, 1, 2]));
     expect(sent.some(({ message }) => message.data === '0x')).toBe(true);
     expect(sent.some(({ message }) => (message.data?.length ?? 0) > 66)).toBe(true);

@@ -1,40 +1,35 @@
 /** Whatever a source says, a mirror takes it, rejects it by name, or tries again later; it never ends and never hurries. */
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Message } from '../../../src/domain/message.ts';
 import type { RejectedRecord } from '../../../src/ingest/mirror/mirror-options.ts';
 import { makeMessage } from '../../fixtures.ts';
+import { listenWith } from '../../listening.ts';
 import { follow, isEqual, openStoreForTest, run, stored, until } from './running-mirror.ts';
 import { type Mood, startStandIn } from './stand-in.ts';
+
+const successes = (count: number) =>
+  Array.from({ length: count }, (_, index) => makeMessage({ number: index + 1, status: 'SUCCESS' }));
 
 const pageOf = (data: readonly unknown[], cursor: string | null): Mood => ({
   status: 200,
   body: JSON.stringify({ data, pagination: { cursor, hasNextPage: cursor !== null } }),
 });
 
-describe('a page with the same message twice', () => {
+test('a page with the same message twice is stored, as often as it is read', async () => {
   const unfinished = makeMessage({ number: 1, status: 'SENT' });
   const ready = makeMessage({ number: 2, status: 'FAILED' });
   const twice = [unfinished, ready, { ...unfinished, data: '0x01' }, ready];
-
-  test('is stored, as often as it is read', async () => {
-    const standIn = await startStandIn(unfinished, ready);
-    standIn.executionInputs.set(ready.messageId, { offramp: '0x01', messageBatch: [] });
-    standIn.mood = ({ path }) => (path === '/v2/messages' ? pageOf(twice, null) : undefined);
-    const store = await openStoreForTest();
-    for (let i = 0; i < 2; i++) await run(standIn, store);
-    expect((await stored(store)).map(({ messageId }) => messageId)).toEqual([
-      ready.messageId,
-      unfinished.messageId,
-    ]);
-  });
+  const standIn = await startStandIn(unfinished, ready);
+  standIn.executionInputs.set(ready.messageId, { offramp: '0x01', messageBatch: [] });
+  standIn.mood = ({ path }) => (path === '/v2/messages' ? pageOf(twice, null) : undefined);
+  const store = await openStoreForTest();
+  for (let i = 0; i < 2; i++) await run(standIn, store);
+  const ids = (await stored(store)).map(({ messageId }) => messageId);
+  expect(ids).toEqual([ready.messageId, unfinished.messageId]);
 });
 
 describe('a cursor that no database takes, or none where there is a next page', () => {
-  const messages = Array.from({ length: 6 }, (_, index) =>
-    makeMessage({ number: index + 1, status: 'SUCCESS' }),
-  );
+  const messages = successes(6);
 
   test.each([
     ['U+0000', 'a\u0000b'],
@@ -83,9 +78,7 @@ test('JSON that is nested too deep to be written again is no end', async () => {
 });
 
 describe('a record of more than 64 MiB', { tags: 'slow', timeout: 600_000 }, () => {
-  const messages = Array.from({ length: 4 }, (_, index) =>
-    makeMessage({ number: index + 1, status: 'SUCCESS' }),
-  );
+  const messages = successes(4);
   const huge = messages.at(-1) as Message;
   const tooLong = JSON.stringify({ ...huge, data: `0x${'00'.repeat(34 * 1024 * 1024)}` });
 
@@ -173,10 +166,7 @@ describe('a mirror that follows', () => {
 });
 
 describe('pages that lead nowhere', { tags: 'slow' }, () => {
-  const [older, newer] = [1, 2].map((number) => makeMessage({ number, status: 'SUCCESS' })) as [
-    Message,
-    Message,
-  ];
+  const [older, newer] = successes(2);
   let unique = 0;
   const walks: Readonly<Record<string, (cursor: string | null) => Mood>> = {
     'a loop of two cursors': (cursor) => (cursor === 'B' ? pageOf([older], 'A') : pageOf([newer], 'B')),
@@ -189,20 +179,14 @@ describe('pages that lead nowhere', { tags: 'slow' }, () => {
   /** Not the stand-in: its list of requests would keep all of them. */
   async function startWalk(answer: (cursor: string | null) => Mood) {
     const seen = { requests: 0, url: '' };
-    const server = createServer((request, response) => {
+    const { origin } = await listenWith((request, response) => {
       seen.requests++;
       const { pathname, searchParams } = new URL(request.url ?? '', 'http://walk');
       const mood = pathname === '/v2/messages' ? answer(searchParams.get('cursor')) : { status: 404 };
       if (typeof mood !== 'object') return;
       response.writeHead(mood.status, { 'Content-Type': 'application/json' }).end(mood.body ?? '{}');
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    onTestFinished(() => {
-      server.closeAllConnections();
-      server.close();
-    });
-    seen.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    return seen;
+    return Object.assign(seen, { url: origin });
   }
 
   test.each(Object.keys(walks))('%s: it says so and backs off, and ends with --once', async (name) => {

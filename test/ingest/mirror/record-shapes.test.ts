@@ -3,13 +3,11 @@ import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Message } from '../../../src/domain/message.ts';
 import { importRecords, type RejectedLine } from '../../../src/ingest/import/import.ts';
-import { followSource } from '../../../src/ingest/mirror/mirror.ts';
 import type { RejectedRecord } from '../../../src/ingest/mirror/mirror-options.ts';
-import { createSource } from '../../../src/ingest/mirror/source.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { type RunningServer, startServer } from '../../api/running-server.ts';
-import { openTestStore } from '../../database.ts';
 import { recordShapes, storedShape } from '../../fixtures/record-shapes.ts';
+import { openStoreForTest, run } from './running-mirror.ts';
 import { startStandIn } from './stand-in.ts';
 
 type Shape = Readonly<Record<string, unknown>>;
@@ -63,69 +61,48 @@ describe('an import', () => {
   test('exports them, and an import of the export is the same', async () => {
     const first = await exported(server.store);
     expect(first.size).toBe(accepted.length);
-    const other = await openTestStore();
-    try {
-      const report = await importRecords({
-        input: lines([...first.values()]),
-        store: other,
-        reject: async ({ problems }) => expect.unreachable(JSON.stringify(problems)),
-      });
-      expect(report.created).toBe(accepted.length);
-      // What was derived is there now, and what was unknown has a known name beside it.
-      expect(report.warnings.incomplete).toBe(0);
-      expect(await exported(other)).toEqual(first);
-      // Once more, nothing changes.
-      const again = await importRecords({
-        input: lines(accepted.map(({ record }) => record)),
-        store: other,
-        reject: async () => undefined,
-      });
-      expect(again).toMatchObject({ created: 0, updated: 0 });
-    } finally {
-      await other.close();
-    }
+    const other = await openStoreForTest();
+    const report = await importRecords({
+      input: lines([...first.values()]),
+      store: other,
+      reject: async ({ problems }) => expect.unreachable(JSON.stringify(problems)),
+    });
+    expect(report.created).toBe(accepted.length);
+    // What was derived is there now, and what was unknown has a known name beside it.
+    expect(report.warnings.incomplete).toBe(0);
+    expect(await exported(other)).toEqual(first);
+    // Once more, nothing changes.
+    const again = await importRecords({
+      input: lines(accepted.map(({ record }) => record)),
+      store: other,
+      reject: async () => undefined,
+    });
+    expect(again).toMatchObject({ created: 0, updated: 0 });
   });
 });
 
-describe.each([
+test.each([
   ['summaries, as the hosted service lists them', false],
   ['whole records, as a Lanescan lists them', true],
-])('a mirror of %s', (_, isWhole) => {
-  test('ends with the same records, and the same reasons', async () => {
-    const standIn = await startStandIn();
-    standIn.isWhole = isWhole;
-    for (const { record } of recordShapes) standIn.records.set(idOf(record), record as unknown as Message);
-    const store = await openTestStore();
-    const rejects: RejectedRecord[] = [];
-    const logLines: string[] = [];
-    const signal = AbortSignal.timeout(100_000);
-    try {
-      await followSource({
-        source: createSource({
-          url: standIn.url,
-          requestsPerSecond: 1_000,
-          userAgent: 'lanescan/test',
-          signal,
-        }),
-        store,
-        once: true,
-        signal,
-        reject: (record) => rejects.push(record),
-        writeLog: (line) => logLines.push(line),
-      });
-      const all = await exported(store);
-      for (const shape of accepted)
-        expect(all.get(idOf(shape.record)), shape.what).toEqual(storedShape(shape));
-      expect(all.size).toBe(accepted.length);
-      for (const shape of rejected) {
-        const found = rejects.find(({ messageId }) => messageId === idOf(shape.record));
-        expect(found?.problems[0]?.path, shape.what).toBe(shape.rejected);
-        expect(found?.record).toEqual(shape.record);
-      }
-      // Each unknown value is told once.
-      expect(logLines.filter((line) => line.includes('UNCONFIRMED'))).toHaveLength(1);
-    } finally {
-      await store.close();
-    }
+])('a mirror of %s ends with the same records, and the same reasons', async (_, isWhole) => {
+  const standIn = await startStandIn();
+  standIn.isWhole = isWhole;
+  for (const { record } of recordShapes) standIn.records.set(idOf(record), record as unknown as Message);
+  const store = await openStoreForTest();
+  const rejects: RejectedRecord[] = [];
+  const logLines: string[] = [];
+  await run(standIn, store, {
+    reject: (record) => rejects.push(record),
+    writeLog: (line) => logLines.push(line),
   });
+  const all = await exported(store);
+  for (const shape of accepted) expect(all.get(idOf(shape.record)), shape.what).toEqual(storedShape(shape));
+  expect(all.size).toBe(accepted.length);
+  for (const shape of rejected) {
+    const found = rejects.find(({ messageId }) => messageId === idOf(shape.record));
+    expect(found?.problems[0]?.path, shape.what).toBe(shape.rejected);
+    expect(found?.record).toEqual(shape.record);
+  }
+  // Each unknown value is told once.
+  expect(logLines.filter((line) => line.includes('UNCONFIRMED'))).toHaveLength(1);
 });

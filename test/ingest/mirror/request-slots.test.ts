@@ -1,6 +1,6 @@
 /** The adaptive limit of requests that are under way at once. */
 import { expect, test } from 'vitest';
-import { createRequestSlots, type RequestOutcome } from '../../../src/ingest/mirror/request-slots.ts';
+import { createRequestSlots, type RequestOutcome } from '../../../src/ingest/mirror/source.ts';
 
 /** Requests that end when the test says so. */
 function createRequests() {
@@ -38,8 +38,8 @@ test('it grows while requests wait for a slot and succeed, to 64 and no further'
   expect(most()).toBe(64);
 });
 
-test('it does not grow while nothing waits', async () => {
-  const { slots, start, settle, answerAll } = createRequests();
+test('it does not grow while nothing waits, nor while requests wait for the rate limit', async () => {
+  const { slots, open, start, settle, answerAll } = createRequests();
   const first = slots.limit;
   for (let round = 0; round < 100; round++) {
     start(1);
@@ -47,11 +47,6 @@ test('it does not grow while nothing waits', async () => {
     await answerAll(false);
   }
   expect(slots.limit).toBe(first);
-});
-
-test('it does not grow while requests wait for the rate limit', async () => {
-  const { slots, open, start, settle, answerAll } = createRequests();
-  const first = slots.limit;
   const all = start(500);
   await settle();
   while (open.length > 0) await answerAll(false, true);

@@ -1,14 +1,14 @@
 // @module-tag slow: starts and kills the program many times
 /** One Lanescan follows another: killed at any moment, it ends with the same store. */
-import { setTimeout as delay } from 'node:timers/promises';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { compareNewestFirst } from '../../../src/domain/filters/matches.ts';
 import { openStore, type Store } from '../../../src/store/store.ts';
 import { startServerForTest, startSimulatedServer } from '../../api/running-server.ts';
 import { buildProgram, lanescan, type Setting, start } from '../../cli/program.ts';
-import { createTestDatabase, openTestStore } from '../../database.ts';
+import { createTestDatabase } from '../../database.ts';
 import { sampleMessages } from '../../fixtures/sample-messages.ts';
 import { makeMessage, makeSnapshot } from '../../fixtures.ts';
+import { openStoreForTest, stored, until } from './running-mirror.ts';
 import { startStandIn } from './stand-in.ts';
 
 const crowd = Array.from({ length: 1_500 }, (_, index) =>
@@ -17,24 +17,9 @@ const crowd = Array.from({ length: 1_500 }, (_, index) =>
 
 beforeAll(() => buildProgram());
 
-async function records(store: Store): Promise<string[]> {
-  const all: string[] = [];
-  for await (const batch of store.exportRecords({})) all.push(...batch);
-  return all;
-}
-
 async function openCopy(): Promise<{ store: Store; setting: Setting }> {
-  const store = await openTestStore();
-  onTestFinished(() => store.close());
+  const store = await openStoreForTest();
   return { store, setting: { env: { DATABASE_URL: store.url } } };
-}
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 2_400; tries++) {
-    if (await condition()) return;
-    await delay(50);
-  }
-  throw new Error('It never came about');
 }
 
 test('--once brings a Lanescan whole, and what has moved the next time', async () => {
@@ -45,7 +30,7 @@ test('--once brings a Lanescan whole, and what has moved the next time', async (
   expect(first.stdout).toBe(
     `${server.url}: ${(sampleMessages.length + crowd.length).toLocaleString('en')} new, 0 updated\n`,
   );
-  expect(await records(store)).toEqual(await records(server.store));
+  expect(await stored(store)).toEqual(await stored(server.store));
 
   const moved = crowd.filter(({ status }) => status === 'SENT').slice(0, 120);
   await server.store.apply(
@@ -56,15 +41,15 @@ test('--once brings a Lanescan whole, and what has moved the next time', async (
   );
   const second = await lanescan(['mirror', `${server.url}/`, '--once', '--rate', '500'], setting);
   expect(second.stdout).toBe(`${server.url}: 1 new, 120 updated\n`);
-  expect(await records(store)).toEqual(await records(server.store));
+  expect(await stored(store)).toEqual(await stored(server.store));
 });
 
 test('filters go to the source, and a mistake in them is wrong usage', async () => {
   const server = await startServerForTest(sampleMessages);
   const { store, setting } = await openCopy();
   await lanescan(['mirror', server.url, '--once', '--rate', '500', '--status', 'FAILED'], setting);
-  const expected = (await records(server.store)).filter((record) => JSON.parse(record).status === 'FAILED');
-  expect(await records(store)).toEqual(expected);
+  const expected = (await stored(server.store)).filter(({ status }) => status === 'FAILED');
+  expect(await stored(store)).toEqual(expected);
 
   const wrong = await lanescan(['mirror', server.url, '--status', 'LOST'], setting);
   expect(wrong).toMatchObject({ code: 2, stderr: expect.stringMatching(/--status takes SENT/) });
@@ -85,7 +70,7 @@ test('a mirror follows a Lanescan that changes, and stops when told', async () =
   const { store, setting } = await openCopy();
   const mirror = start(['mirror', server.url, '--rate', '500', '--poll', '0.2'], setting);
   const isSame = async () =>
-    JSON.stringify(await records(store)) === JSON.stringify(await records(server.store));
+    JSON.stringify(await stored(store)) === JSON.stringify(await stored(server.store));
   await until(isSame);
   await server.store.apply(crowd.slice(700, 800).map(makeSnapshot));
   await until(isSame);
@@ -106,12 +91,12 @@ test('killed again and again, it ends with the store of the source', async () =>
     // Meanwhile the world goes on.
     standIn.add(makeMessage({ number: 50_000 + kill, status: 'SUCCESS' }));
   }
-  expect((await records(store)).length).toBeLessThan(604);
+  expect((await stored(store)).length).toBeLessThan(604);
   const requests = standIn.requests.length;
   expect(requests).toBeLessThan(600);
   expect(await lanescan(args, setting)).toMatchObject({ code: 0 });
   const expected = [...standIn.records.values()].sort(compareNewestFirst);
-  expect((await records(store)).map((record) => JSON.parse(record))).toEqual(expected);
+  expect(await stored(store)).toEqual(expected);
   // What the killed ones had stored was not asked for again: a kill costs at most the 100 requests that were prepared.
   const asked = standIn.requests.filter(({ path }) => path.startsWith('/v2/messages/0x')).length;
   expect(asked).toBeLessThan(expected.length + 4 * 100);
@@ -123,7 +108,7 @@ test('simulated and real data do not meet, from either side', async () => {
   const { store, setting } = await openCopy();
   const refused = await lanescan(['mirror', demo.url, '--once'], setting);
   expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(/serves a simulated network/) });
-  expect(await records(store)).toEqual([]);
+  expect(await stored(store)).toEqual([]);
 
   const database = await createTestDatabase({ empty: true });
   const simulated = await openStore({ place: { url: database.url }, content: 'simulated' });
@@ -133,7 +118,7 @@ test('simulated and real data do not meet, from either side', async () => {
   });
   const own = { env: { DATABASE_URL: database.url } };
   expect(await lanescan(['mirror', demo.url, '--once', '--rate', '500'], own)).toMatchObject({ code: 0 });
-  expect(await records(simulated)).toEqual(await records(demo.store));
+  expect(await stored(simulated)).toEqual(await stored(demo.store));
   const real = await startServerForTest(sampleMessages);
   const mixed = await lanescan(['mirror', real.url, '--once'], own);
   expect(mixed).toMatchObject({ code: 1, stderr: expect.stringMatching(/never mixed into it/) });

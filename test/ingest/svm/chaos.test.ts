@@ -17,15 +17,20 @@ import { connectNetwork } from '../../../src/ingest/families.ts';
 import type { SvmSource } from '../../../src/ingest/svm/settings.ts';
 import { briefly } from '../../chain/faulty-node.ts';
 import { hurriedTiming } from '../../chain/indexing.ts';
-import { openTestStore } from '../../database.ts';
 import { createSolanaWorld } from '../../solana/ccip-world.ts';
-import { type SolanaProvider, startSolanaProvider } from '../../solana/endpoint/provider.ts';
+import type { SolanaProvider } from '../../solana/endpoint/provider.ts';
 import { archiveNode, type SolanaProfile } from '../../solana/endpoint/solana-profile.ts';
 import { profiles } from '../../solana/endpoint/solana-profiles.ts';
 import { createTraffic } from '../../solana/traffic.ts';
-import { indexOnce, judge, sourceOf, storeReceived, type Verdict } from './indexed-world.ts';
-
-type TestStore = Awaited<ReturnType<typeof openTestStore>>;
+import {
+  indexOnce,
+  judge,
+  openStore,
+  serve,
+  sourceOf,
+  storeReceived,
+  type Verdict,
+} from './indexed-world.ts';
 
 const isFull = process.env.LANESCAN_TEST_SCALE === 'full';
 const TIMEOUT_MS = 600_000;
@@ -40,7 +45,7 @@ function seedsOf(few: number, many: number): readonly string[] {
 const usable = profiles.filter(({ alone }) => alone !== 'stuck');
 
 interface Stage {
-  readonly store: TestStore;
+  readonly store: Awaited<ReturnType<typeof openStore>>;
   readonly source: SvmSource;
   readonly randomness: Randomness;
   /** Resolves when the endpoints were asked so many times more. */
@@ -59,34 +64,23 @@ async function survive(
   const runTraffic = createTraffic(world, { seed });
   runTraffic(60);
   const choose = () => randomness.pick(usable);
-  const providers = await Promise.all(
-    Array.from({ length: randomness.integer(1, 3) }, () =>
-      startSolanaProvider(world.cluster, { profile: choose() }),
-    ),
-  );
-  const store = await openTestStore();
-  try {
-    const offramps = randomness.chance(0.5) ? [world.programs.offRamp] : [];
-    const source = sourceOf(world, providers, { offramps });
-    await course({ store, source, randomness, untilAsked: (times) => untilAsked(providers, times) }, () => {
-      runTraffic(randomness.integer(5, 25));
-      for (const provider of providers) if (randomness.chance(0.6)) provider.profile = choose();
-    });
-    runTraffic(10);
-    world.settle();
-    // In half of all worlds one endpoint has the whole history in the end.
-    const [first] = providers;
-    if (first && randomness.chance(0.5)) first.profile = archiveNode;
-    await storeReceived(store, world);
-    const indexed = await indexOnce(store, source);
-    return {
-      verdict: await judge(world, store, indexed),
-      last: providers.map(({ profile }) => profile),
-    };
-  } finally {
-    await store.close();
-    for (const provider of providers) await provider.close();
-  }
+  const count = randomness.integer(1, 3);
+  const providers = await Promise.all(Array.from({ length: count }, () => serve(world.cluster, choose())));
+  const store = await openStore();
+  const offramps = randomness.chance(0.5) ? [world.programs.offRamp] : [];
+  const source = sourceOf(world, providers, { offramps });
+  await course({ store, source, randomness, untilAsked: (times) => untilAsked(providers, times) }, () => {
+    runTraffic(randomness.integer(5, 25));
+    for (const provider of providers) if (randomness.chance(0.6)) provider.profile = choose();
+  });
+  runTraffic(10);
+  world.settle();
+  // In half of all worlds one endpoint has the whole history in the end.
+  const [first] = providers;
+  if (first && randomness.chance(0.5)) first.profile = archiveNode;
+  await storeReceived(store, world);
+  const verdict = await judge(world, store, await indexOnce(store, source));
+  return { verdict, last: providers.map(({ profile }) => profile) };
 }
 
 async function untilAsked(providers: readonly SolanaProvider[], times: number): Promise<void> {

@@ -1,10 +1,11 @@
 /** What `lanescan doctor` reports of the endpoints and programs of a Solana network. */
+
 import { expect, test } from 'vitest';
 import { probeNetwork } from '../../../src/ingest/families.ts';
 import type { SvmSource } from '../../../src/ingest/svm/settings.ts';
 import { createSolanaWorld } from '../../solana/ccip-world.ts';
 import { profileOf } from '../../solana/endpoint/solana-profiles.ts';
-import { addressOf } from '../../solana/runtime/program-address.ts';
+import { addressOf } from '../../solana/runtime/bytes.ts';
 import { configured, serve, sourceOf } from './indexed-world.ts';
 
 async function examine(profile?: string, overrides: Partial<SvmSource> = {}) {

@@ -4,38 +4,28 @@
  */
 import { describe, expect, test } from 'vitest';
 import { briefly } from '../../chain/faulty-node.ts';
-import { openTestStore } from '../../database.ts';
 import { createSolanaWorld } from '../../solana/ccip-world.ts';
-import { startSolanaProvider } from '../../solana/endpoint/provider.ts';
 import { archiveNode, type SolanaProfile } from '../../solana/endpoint/solana-profile.ts';
 import { PROFILE_STEPS, profileOf, profiles } from '../../solana/endpoint/solana-profiles.ts';
-import { makeTraffic } from '../../solana/traffic.ts';
-import { indexOnce, judge, sourceOf, storeReceived, type Verdict } from './indexed-world.ts';
+import { createTraffic } from '../../solana/traffic.ts';
+import { judge, stage, type Verdict } from './indexed-world.ts';
 
 async function verdictOf(...behaviours: readonly SolanaProfile[]): Promise<Verdict> {
   const world = createSolanaWorld({ versionOneEvery: 3 });
-  makeTraffic(world, { seed: 'zoo', steps: PROFILE_STEPS, hasTruncation: false });
-  world.settle();
-  const providers = await Promise.all(
-    behaviours.map((profile) => startSolanaProvider(world.cluster, { profile })),
+  createTraffic(world, { seed: 'zoo', hasTruncation: false })(PROFILE_STEPS);
+  const { store, providers, index } = await stage(
+    world,
+    behaviours.map(() => world.cluster),
   );
-  const store = await openTestStore();
-  try {
-    await storeReceived(store, world);
-    const canGoOn = behaviours.some(({ alone }) => alone !== 'stuck');
-    const indexed = await indexOnce(
-      store,
-      sourceOf(world, providers, { offramps: [world.programs.offRamp] }),
-      // A rate limit is waited for, as with the usual timing.
-      canGoOn
-        ? { timing: { endpoints: { ...briefly, maxWaitMs: 30_000 } } }
-        : { until: (status) => status?.worker?.problem != null },
-    );
-    return await judge(world, store, indexed);
-  } finally {
-    await store.close();
-    for (const provider of providers) await provider.close();
-  }
+  for (const [number, provider] of providers.entries()) provider.profile = behaviours[number] ?? archiveNode;
+  const canGoOn = behaviours.some(({ alone }) => alone !== 'stuck');
+  // A rate limit is waited for, as with the usual timing.
+  const indexed = await index(
+    canGoOn
+      ? { timing: { endpoints: { ...briefly, maxWaitMs: 30_000 } } }
+      : { until: (status) => status?.worker?.problem != null },
+  );
+  return judge(world, store, indexed);
 }
 
 function expectHonest(verdict: Verdict, behaviours: readonly SolanaProfile[]): void {

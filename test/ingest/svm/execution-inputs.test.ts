@@ -1,26 +1,12 @@
 /** Inputs of manual executions for lanes with Solana, both ways: the official client makes the committed root of them. */
-import type { Hex } from 'viem';
 import { expect, test } from 'vitest';
-import type { GenuineContract } from '../../../src/ingest/evm/contracts/contracts.ts';
-import { createDecoder } from '../../../src/ingest/evm/decode/decoder.ts';
-import type { ChainLog } from '../../../src/ingest/evm/rpc/chain.ts';
 import { calculateManualExecProof, SolanaChain, silent } from '../../lab/sdk-chain.ts';
 import { ccipMessageSent } from '../../solana/ccip-events.ts';
 import { createSolanaWorld } from '../../solana/ccip-world.ts';
-import { messageSent } from '../../solana/evm-counterpart.ts';
-import { type EvmMessage, messageIdOf } from '../../solana/received-messages.ts';
+import { messageIdOf } from '../../solana/received-messages.ts';
 import { toHex } from '../../solana/runtime/bytes.ts';
 import { sepolia } from '../../solana/world-options.ts';
-import { answeringNode } from '../evm/answering-node.ts';
-import {
-  committedOnSepolia,
-  configured,
-  indexOnce,
-  indexWorld,
-  openStore,
-  serve,
-  sourceOf,
-} from './indexed-world.ts';
+import { committedOnSepolia, indexWorld } from './indexed-world.ts';
 import { servedRoot } from './served-root.ts';
 
 test('from Solana to EVM: the root is the one of the messages that the client decodes itself', async () => {
@@ -63,10 +49,7 @@ test('from EVM to Solana: the root is the one that the off-ramp on Solana has co
     world.receive({ tokens: [8n], hasNoReceiver: true }),
   ];
   const commit = world.commit(messages);
-  world.settle();
-  const store = await openStore();
-  await indexOnce(store, sourceOf(world, [await serve(world.cluster)], configured(world)));
-  await store.apply(await decodedOnSource(messages));
+  const { store } = await indexWorld(world);
   const lane = {
     sourceChainSelector: BigInt(sepolia.network.selector),
     destChainSelector: BigInt(world.network.selector),
@@ -80,37 +63,3 @@ test('from EVM to Solana: the root is the one that the off-ramp on Solana has co
       committed: merkleRoot,
     });
 });
-
-/** What the EVM family makes of the events with which these messages were sent. */
-async function decodedOnSource(messages: readonly EvmMessage[]) {
-  const timestamp = 1_750_000_000;
-  const onRamp = {
-    address: sepolia.onRamp,
-    role: 'onRamp',
-    version: '1.6.0',
-    typeAndVersion: 'OnRamp 1.6.0',
-  } as GenuineContract;
-  const logs = messages.map((message): ChainLog => {
-    const { topics, data } = messageSent(message);
-    return {
-      address: sepolia.onRamp,
-      topics,
-      data,
-      blockNumber: 5,
-      blockHash: `0x${'05'.repeat(32)}`,
-      transactionHash: `0x${'06'.repeat(32)}`,
-      logIndex: Number(message.sequenceNumber),
-      blockTimestamp: timestamp,
-    };
-  });
-  const node = answeringNode({
-    transaction: (hash: Hex) => ({ hash, from: `0x${'a1'.repeat(20)}`, to: null, input: '0x' }),
-  });
-  const { facts, unreadable } = await createDecoder(sepolia.network).decode(
-    node,
-    logs,
-    new Map([[sepolia.onRamp, onRamp]]),
-  );
-  expect(unreadable).toEqual([]);
-  return facts;
-}

@@ -1,5 +1,6 @@
 /** Indexes a virtual Solana cluster with the real engine into a real store, and compares the store with what happened. */
-import { onTestFinished } from 'vitest';
+import type { Hex } from 'viem';
+import { expect, onTestFinished } from 'vitest';
 import type { RangeFact } from '../../../src/domain/facts.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import { findingKinds } from '../../../src/domain/networks/index-findings.ts';
@@ -9,22 +10,26 @@ import {
   type NetworkStatus,
   startIndexer,
 } from '../../../src/ingest/engine/indexer.ts';
+import type { GenuineContract } from '../../../src/ingest/evm/contracts/contracts.ts';
+import { createDecoder } from '../../../src/ingest/evm/decode/decoder.ts';
+import type { ChainLog } from '../../../src/ingest/evm/rpc/chain.ts';
 import { connectNetwork } from '../../../src/ingest/families.ts';
 import type { SvmSource } from '../../../src/ingest/svm/settings.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { briefly } from '../../chain/faulty-node.ts';
 import { allRecords, hurriedTiming } from '../../chain/indexing.ts';
 import { openTestStore } from '../../database.ts';
-import { makeMessage, makeSent, networkInfo } from '../../fixtures.ts';
 import type { SolanaWorld } from '../../solana/ccip-world.ts';
 import { type SolanaProvider, startSolanaProvider } from '../../solana/endpoint/provider.ts';
 import { archiveNode, type SolanaProfile } from '../../solana/endpoint/solana-profile.ts';
-import { type EvmMessage, messageIdOf } from '../../solana/received-messages.ts';
+import { hiding } from '../../solana/lies.ts';
+import { type EvmMessage, messageIdOf, messageSent } from '../../solana/received-messages.ts';
 import type { Ledger } from '../../solana/runtime/ledger.ts';
 import { sepolia } from '../../solana/world-options.ts';
+import { answeringNode } from '../evm/answering-node.ts';
 
 /** An empty store, until the test ends. */
-export async function openStore(): Promise<Store> {
+export async function openStore() {
   const store = await openTestStore();
   onTestFinished(() => store.close());
   return store;
@@ -32,7 +37,7 @@ export async function openStore(): Promise<Store> {
 
 /** An endpoint of a ledger, until the test ends. */
 export async function serve(ledger: Ledger, profile: SolanaProfile = archiveNode): Promise<SolanaProvider> {
-  const provider = await startSolanaProvider(ledger, { profile });
+  const provider = await startSolanaProvider(ledger, profile);
   onTestFinished(() => provider.close());
   return provider;
 }
@@ -105,14 +110,43 @@ export async function indexOnce(
 /** The off-ramp is configured, instead of found in the history of the router. */
 export const configured = (world: SolanaWorld) => ({ offramps: [world.programs.offRamp] });
 
-/** Lets a world settle and indexes it into an empty store, beside the messages that were sent to Solana. */
-export async function indexWorld(world: SolanaWorld, overrides: Partial<SvmSource> = configured(world)) {
+/** Lets a world settle and serves it, beside a store with the messages that were sent to Solana. */
+export async function stage(
+  world: SolanaWorld,
+  ledgers: readonly Ledger[] = [world.cluster],
+  overrides: Partial<SvmSource> = configured(world),
+) {
   world.settle();
-  const provider = await serve(world.cluster);
+  const providers = await Promise.all(ledgers.map((ledger) => serve(ledger)));
   const store = await openStore();
   await storeReceived(store, world);
-  const source = sourceOf(world, [provider], overrides);
-  return { provider, store, source, ...(await indexOnce(store, source)) };
+  const source = sourceOf(world, providers, overrides);
+  return {
+    providers,
+    store,
+    source,
+    index: (options?: IndexingOptions) => indexOnce(store, source, options),
+    differences: () => differencesFrom(world, store),
+    findings: () => store.index.checks.findings(world.network.selector),
+  };
+}
+
+/** The same, with everything indexed. */
+export async function indexWorld(world: SolanaWorld, overrides?: Partial<SvmSource>) {
+  const staged = await stage(world, [world.cluster], overrides);
+  return { ...staged, ...(await staged.index()) };
+}
+
+/** A transaction that a list leaves out is reported, and found at another endpoint. Resolves to what was reported. */
+export async function lookElsewhere(world: SolanaWorld, hidden: string | undefined) {
+  const poor = await stage(world, [hiding(world.cluster, hidden ?? '')]);
+  await poor.index();
+  const reported = await poor.findings();
+  const rpc = [...poor.source.rpc, (await serve(world.cluster)).url];
+  await indexOnce(poor.store, { ...poor.source, rpc });
+  expect(await poor.findings()).toEqual([]);
+  expect(await poor.differences()).toEqual([]);
+  return reported;
 }
 
 /** All records of a store by message id. */
@@ -145,44 +179,31 @@ export function committedOnSepolia(
   };
 }
 
-/** Stores the messages that were sent to Solana, as an indexer of their source chain would. */
+/** Stores the messages that were sent to Solana: what an indexer of their source chain makes of the events. */
 export async function storeReceived(store: Store, world: SolanaWorld): Promise<void> {
-  const sentAt = new Date(world.cluster.timeOf(1) * 1_000).toISOString();
-  const sends = world.received.map((message) => {
-    const remote = world.remotes.find(
-      ({ network }) => network.selector === message.sourceChainSelector.toString(),
-    );
-    if (!remote) throw new Error(`${message.sourceChainSelector} is no remote of this world`);
-    const logIndex = Number(message.sequenceNumber);
-    const record = makeMessage({
-      messageId: messageIdOf(message),
-      origin: message.sender,
-      sender: message.sender,
-      receiver: message.receiver,
-      sourceNetworkInfo: networkInfo(remote.network.name),
-      destNetworkInfo: networkInfo(world.network.name),
-      sendTransactionHash: `0x${'02'.repeat(32)}`,
-      sendTimestamp: sentAt,
-      sequenceNumber: message.sequenceNumber.toString(),
-      onramp: message.onRamp,
-      routerAddress: null,
-      sendBlockNumber: 1,
-      sendLogIndex: logIndex,
-      data: message.data,
-      extraArgs: {
-        computeUnits: message.computeUnits,
-        accountIsWritableBitmap: message.isWritableBitmap.toString(),
-        allowOutOfOrderExecution: true,
-        tokenReceiver: message.tokenReceiver,
-        accounts: [...message.accounts],
-      },
-      fees: {
-        fixedFeesDetails: { tokenAddress: message.feeToken, totalAmount: message.feeTokenAmount.toString() },
-      },
-    });
-    return makeSent(record, { logIndex });
+  const node = answeringNode({
+    transaction: (hash: Hex) => ({ hash, from: `0x${'a1'.repeat(20)}`, to: null, input: '0x' }),
   });
-  await store.apply(sends);
+  for (const { network, onRamp } of world.remotes.filter(({ network: { family } }) => family === 'EVM')) {
+    const contract = { address: onRamp, role: 'onRamp', version: '1.6.0', typeAndVersion: 'OnRamp 1.6.0' };
+    const logs = world.received
+      .filter(({ sourceChainSelector }) => sourceChainSelector === BigInt(network.selector))
+      .map(
+        (message): ChainLog => ({
+          ...messageSent(message),
+          address: onRamp,
+          blockNumber: 1,
+          blockHash: `0x${'05'.repeat(32)}`,
+          transactionHash: `0x${'02'.repeat(32)}`,
+          logIndex: Number(message.sequenceNumber),
+          blockTimestamp: world.cluster.timeOf(1),
+        }),
+      );
+    const trusted = new Map([[onRamp, contract as GenuineContract]]);
+    const { facts, unreadable } = await createDecoder(network).decode(node, logs, trusted);
+    expect(unreadable).toEqual([]);
+    await store.apply(facts);
+  }
 }
 
 /** What truly became of a message to Solana; no status where it was not committed. */

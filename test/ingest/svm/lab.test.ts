@@ -5,19 +5,23 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readSetting } from '../../../src/base/settings.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import { networksSetting } from '../../../src/ingest/families.ts';
+import { type RunningServer, startServer } from '../../api/running-server.ts';
 import { FINALITY, labSource } from '../../chain/indexing.ts';
-import { openTestStore } from '../../database.ts';
 import { type Lab, startLab } from '../../lab/lab.ts';
+import { CCIPAPIClient } from '../../lab/sdk.ts';
+import { silent } from '../../lab/sdk-chain.ts';
 import {
   createSolanaTraffic,
   type SolanaLabNetwork,
   startSolanaNetwork,
 } from '../../lab/svm/solana-network.ts';
 import { messageIdOf } from '../../solana/received-messages.ts';
+import { toHex } from '../../solana/runtime/bytes.ts';
 import { indexOnce, outcomeOf, recordsOf } from './indexed-world.ts';
 
 let lab: Lab;
 let solana: SolanaLabNetwork;
+let server: RunningServer;
 let records: ReadonlyMap<string, Message>;
 
 const ROUNDS = 25;
@@ -33,17 +37,14 @@ beforeAll(async () => {
   }
   solana.world.settle();
   await lab.a.mine(FINALITY + 1);
-  const store = await openTestStore();
-  try {
-    const [source] = readSetting(networksSetting, [solana.configuration], ['networks']);
-    if (!source) throw new Error('The configuration has no network.');
-    await indexOnce(store, [labSource(lab.a), source]);
-    records = await recordsOf(store);
-  } finally {
-    await store.close();
-  }
+  server = await startServer();
+  const [source] = readSetting(networksSetting, [solana.configuration], ['networks']);
+  if (!source) throw new Error('The configuration has no network.');
+  await indexOnce(server.store, [labSource(lab.a), source]);
+  records = await recordsOf(server.store);
 });
 afterAll(async () => {
+  await server?.close();
   await solana?.stop();
   await lab?.stop();
 });
@@ -74,8 +75,33 @@ test('what Solana sends is committed and executed by real contracts, which check
   for (const send of sends) {
     const state = await solana.evm.stateOf(send);
     states.add(state);
-    expect(allowed[state], send.messageId).toContain(records.get(send.messageId)?.status);
+    const record = records.get(send.messageId);
+    expect(allowed[state], send.messageId).toContain(record?.status);
+    expect(record?.sendTransactionHash).toBe(send.signature);
+    expect(record?.receiptTransactionHash === null).toBe(state === 'untouched');
   }
   expect(states.size).toBe(3);
   expect(records.size).toBe(sends.length + solana.world.received.length);
+});
+
+test('execution inputs of both directions are what the official client needs: it hashes the batch and finds the root', async () => {
+  const client = new CCIPAPIClient(server.url, { logger: silent });
+  const { commits, sends } = solana.world.truth;
+  for (const { merkleRoot, minSeqNr, maxSeqNr } of commits) {
+    const batch = solana.world.received.filter(
+      ({ sequenceNumber }) => minSeqNr <= sequenceNumber && sequenceNumber <= maxSeqNr,
+    );
+    for (const message of batch)
+      expect(await client.getExecutionInput(messageIdOf(message))).toMatchObject({
+        offRamp: solana.world.programs.offRamp,
+        merkleRoot: toHex(merkleRoot),
+      });
+  }
+  const committed = sends.filter(({ messageId }) => records.get(messageId)?.status !== 'SOURCE_FINALIZED');
+  expect(committed.length).toBeGreaterThan(5);
+  for (const { messageId } of committed) {
+    const { offRamp, merkleRoot } = await client.getExecutionInput(messageId);
+    expect(offRamp.toLowerCase()).toBe(solana.evm.offRamp.toLowerCase());
+    expect(merkleRoot).toMatch(/^0x[0-9a-f]{64}$/);
+  }
 });

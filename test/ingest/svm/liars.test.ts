@@ -10,15 +10,7 @@ import { profileOf } from '../../solana/endpoint/solana-profiles.ts';
 import { alteringExecution, denying } from '../../solana/lies.ts';
 import type { EvmMessage } from '../../solana/received-messages.ts';
 import type { Ledger } from '../../solana/runtime/ledger.ts';
-import {
-  configured,
-  differencesFrom,
-  indexOnce,
-  openStore,
-  serve,
-  sourceOf,
-  storeReceived,
-} from './indexed-world.ts';
+import { stage } from './indexed-world.ts';
 
 interface Scene {
   readonly world: SolanaWorld;
@@ -65,36 +57,25 @@ const lies: Readonly<Record<string, (scene: Scene) => Ledger>> = {
   'hides an execution': ({ world }) => denying(world.cluster, signatureOf(world.truth.executions[0])),
 };
 
-const away: SolanaProfile = {
+const awayEvery = (every: number): SolanaProfile => ({
   ...archiveNode,
-  fails: { every: 1, error: { message: 'Service Unavailable', status: 503, isPlainText: true } },
-};
-const awayAtTimes: SolanaProfile = {
-  ...archiveNode,
-  fails: { every: 3, error: { message: 'Service Unavailable', status: 503, isPlainText: true } },
-};
+  fails: { every, error: { message: 'Service Unavailable', status: 503, isPlainText: true } },
+});
+const away = awayEvery(1);
+const awayAtTimes = awayEvery(3);
 
-/** Endpoints of these ledgers, the honest of which behave like this, and a store with the messages that were sent to Solana. */
-async function serveAll(
-  world: SolanaWorld,
-  ledgers: readonly Ledger[],
-  profile: SolanaProfile = archiveNode,
-) {
-  const providers = await Promise.all(
-    ledgers.map((ledger) => serve(ledger, ledger === world.cluster ? profile : archiveNode)),
-  );
-  const store = await openStore();
-  await storeReceived(store, world);
-  const source = sourceOf(world, providers, configured(world));
+/** Endpoints of these ledgers, the honest of which behave like this. */
+async function serveAll(world: SolanaWorld, ledgers: readonly Ledger[], profile = archiveNode) {
+  const { providers, index, differences } = await stage(world, ledgers);
+  for (const [number, ledger] of ledgers.entries())
+    Object.assign(providers[number] ?? {}, { profile: ledger === world.cluster ? profile : archiveNode });
   return {
     providers,
     /** What differs from the truth after everything was read, how many ranges are to be read again, and what was noticed. */
     async index(timing: Partial<IndexerTiming> = {}) {
-      const { statuses, logLines } = await indexOnce(store, source, {
-        timing: { ...hurriedTiming, ...timing },
-      });
-      const differences = await differencesFrom(world, store);
-      return { differences, failedRanges: statuses[0]?.worker?.failedRanges, logLines: logLines.join('\n') };
+      const { statuses, logLines } = await index({ timing: { ...hurriedTiming, ...timing } });
+      const { failedRanges } = statuses[0]?.worker ?? {};
+      return { differences: await differences(), failedRanges, logLines: logLines.join('\n') };
     },
   };
 }
@@ -109,7 +90,6 @@ describe.each(Object.keys(lies))('one of three endpoints %s', (lie) => {
     async (number) => {
       const scene = createScene();
       const liar = lies[lie]?.(scene) ?? scene.world.cluster;
-      scene.world.settle();
       const { cluster } = scene.world;
       const ledgers: readonly Ledger[] = [cluster, cluster];
       const { index } = await serveAll(scene.world, ledgers.toSpliced(number - 1, 0, liar), awayAtTimes);
@@ -124,7 +104,6 @@ describe('what one endpoint alone shows for a long time', () => {
     const scene = createScene();
     const { world } = scene;
     const liar = inventing(scene, (other) => other.world.send({ data: '0xbad0' }));
-    world.settle();
     const { providers, index } = await serveAll(world, [liar, world.cluster, world.cluster], away);
     const alone = await index();
     expect(alone.differences).toEqual(['1 messages that did not happen']);
@@ -135,7 +114,6 @@ describe('what one endpoint alone shows for a long time', () => {
 
   test('stays when a second one has it, whatever a third one hides', { timeout: 120_000 }, async () => {
     const { world } = createScene();
-    world.settle();
     const liar = denying(world.cluster, signatureOf(world.truth.sends[1]));
     const { providers, index } = await serveAll(world, [liar, world.cluster, world.cluster]);
     const [first, second] = providers;
@@ -151,7 +129,6 @@ describe('what one endpoint alone shows for a long time', () => {
   test('is believed where the others no longer keep slots that old, and that is said', async () => {
     const { world } = createScene();
     world.cluster.grow(400);
-    world.settle();
     const { providers, index } = await serveAll(world, [world.cluster, world.cluster]);
     const [, second] = providers;
     if (second) second.profile = profileOf('pruned-in-silence');
@@ -165,7 +142,6 @@ test.each([1, 2, 3])(
   'an endpoint that lacks the accounts of an off-ramp, as number %i of three, does not have it dropped',
   async (number) => {
     const { world } = createScene();
-    world.settle();
     const { cluster, programs } = world;
     const hidden = programAddresses.referenceAddresses(programs.offRamp);
     const liar = Object.create(cluster, {

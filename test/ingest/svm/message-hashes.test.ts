@@ -1,92 +1,65 @@
-/** Ids, leaves and derived addresses against published values: unit tests of the programs, and deployed accounts. */
+/** Ids, leaves, discriminators and derived addresses against published values, of the decoders and of the kit's encoders. */
+import { createRequire } from 'node:module';
 import { base58, hex } from '@scure/base';
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { discriminatorOf } from '../../../src/ingest/svm/decode/discriminators.ts';
-import {
-  merkleRootOf,
-  receivedMessageLeaf,
-  sentMessageId,
-} from '../../../src/ingest/svm/decode/message-hashes.ts';
-import { isOnCurve, programAddresses } from '../../../src/ingest/svm/program-addresses.ts';
-import { deployedPrograms, offRampAddresses, routerAddresses } from '../../solana/ccip-accounts.ts';
-import { discriminator as kitDiscriminator } from '../../solana/ccip-events.ts';
-import {
-  sentMessageId as kitMessageId,
-  type ReceivedBody,
-  receivedLeaf,
-  type SentBody,
-} from '../../solana/ccip-hashes.ts';
+import { discriminatorOf } from '../../../src/ingest/svm/decode/borsh.ts';
+import { sentMessageId } from '../../../src/ingest/svm/decode/sent-message.ts';
+import { deriveAddress, isOnCurve } from '../../../src/ingest/svm/program-addresses.ts';
+import { deployedPrograms } from '../../solana/ccip-accounts.ts';
+import { sentMessageId as kitMessageId, receivedLeaf } from '../../solana/ccip-hashes.ts';
 import {
   deployedAccounts,
   publishedDiscriminators,
   receivedVector,
   sentVector,
 } from '../../solana/published-vectors.ts';
-import { toHex } from '../../solana/runtime/bytes.ts';
+import { addressOf, toHex } from '../../solana/runtime/bytes.ts';
 
-/** With the id in hexadecimal digits, as the decoders have it. */
-function headerOf({ header }: SentBody | ReceivedBody) {
-  return { ...header, messageId: toHex(header.messageId) };
-}
+test.each(publishedDiscriminators)('%s:%s has the published discriminator', (kind, name, digits) => {
+  expect(discriminatorOf(kind, name)).toBe(digits);
+});
 
-/** Two implementations, both held to the published values. */
-const implementations = {
-  'the decoders': {
-    discriminator: discriminatorOf,
-    idOf: ({ router, body }: typeof sentVector) => sentMessageId({ ...body, header: headerOf(body) }, router),
-    leafOf: ({ body, context: { onRamp, receiver, accounts } }: typeof receivedVector) =>
-      receivedMessageLeaf({ ...body, header: headerOf(body) }, onRamp, [receiver, ...accounts]),
-    deployed: deployedAccounts(programAddresses),
-  },
-  'the encoders of the tests': {
-    discriminator: (...name: Parameters<typeof kitDiscriminator>) =>
-      toHex(kitDiscriminator(...name)).slice(2),
-    idOf: ({ router, body }: typeof sentVector) => toHex(kitMessageId(router, body)),
-    leafOf: ({ body, context }: typeof receivedVector) => toHex(receivedLeaf(body, context)),
-    // Both programs have accounts of the same names.
-    deployed: [
-      ...deployedAccounts({ ...offRampAddresses, ...routerAddresses }),
-      ...deployedAccounts({ ...routerAddresses, ...offRampAddresses }),
-    ],
-  },
-};
-
-describe.each(Object.entries(implementations))('%s', (_, { discriminator, idOf, leafOf, deployed }) => {
-  test.each(publishedDiscriminators)('have the discriminator of %s:%s', (kind, name, digits) => {
-    expect(discriminator(kind, name)).toBe(digits);
-  });
-
-  test('have the id of a message from Solana that the router’s own unit test has', () => {
-    expect(idOf(sentVector)).toBe(sentVector.messageId);
-    expect(idOf({ ...sentVector, router: deployedPrograms.offRamp })).not.toBe(sentVector.messageId);
-  });
-
-  test('have the leaf of a message to Solana that the off-ramp’s own unit test has', () => {
-    expect(leafOf(receivedVector)).toBe(receivedVector.leaf);
-  });
-
-  test.each(deployed)('derive the address of the deployed %s', (_, derived, address) => {
-    expect(derived).toBe(address);
+describe('a message from Solana has the id that the router’s own unit test has, and another one of another router', () => {
+  const { router, body, messageId } = sentVector;
+  /** With the id in hexadecimal digits, as the decoders have it. */
+  const decoded = { ...body, header: { ...body.header, messageId: toHex(body.header.messageId) } };
+  test.each([
+    ['the decoders', (emitter: string) => sentMessageId(decoded, emitter)],
+    ['the encoders of the tests', (emitter: string) => toHex(kitMessageId(emitter, body))],
+  ])('for %s', (_, idOf) => {
+    expect(idOf(router)).toBe(messageId);
+    expect(idOf(deployedPrograms.offRamp)).not.toBe(messageId);
   });
 });
 
-test('a tree of one leaf has that leaf as its root, and the order within a pair does not matter', () => {
-  const [a, b] = [`0x${'11'.repeat(32)}`, `0x${'22'.repeat(32)}`] as const;
-  expect(merkleRootOf([a])).toBe(a);
-  expect(merkleRootOf([a, b])).toBe(merkleRootOf([b, a]));
-  expect(merkleRootOf([a, b, a])).not.toBe(merkleRootOf([a, b]));
+test('a message to Solana has the leaf that the off-ramp’s own unit test has', () => {
+  const { body, context, leaf } = receivedVector;
+  expect(toHex(receivedLeaf(body, context))).toBe(leaf);
 });
 
-test('public keys are points of the curve, derived addresses are not, and any 32 bytes have an answer', () => {
-  // The base point of ed25519, and the identity.
-  expect(isOnCurve(hex.decode('58'.padEnd(64, '6')))).toBe(true);
-  expect(isOnCurve(hex.decode('01'.padEnd(64, '0')))).toBe(true);
-  expect(isOnCurve(base58.decode('3Yrg9E4ySAeRezgQY99NNarAmFLtixapga9MZb6y2dt3'))).toBe(false);
-  fc.assert(
-    fc.property(fc.uint8Array({ minLength: 32, maxLength: 32 }), (bytes) => {
-      expect(typeof isOnCurve(bytes)).toBe('boolean');
-    }),
-    { numRuns: 50 },
-  );
+describe('derived addresses', () => {
+  test.each(Object.entries(deployedAccounts))('are those of deployed accounts: %s', (deployed, derived) => {
+    expect(derived).toBe(deployed);
+  });
+
+  test('and the curve are those of web3.js', () => {
+    const lab = createRequire(new URL('../../lab/package.json', import.meta.url));
+    const { PublicKey } = lab('@solana/web3.js') as {
+      PublicKey: {
+        new (address: string): object;
+        isOnCurve(bytes: Uint8Array): boolean;
+        findProgramAddressSync(seeds: Uint8Array[], program: object): [{ toBase58(): string }];
+      };
+    };
+    for (let number = 0n; number < 60n; number++) {
+      const program = addressOf('program', number);
+      const seeds = [Buffer.from('seed'), Buffer.from(new BigUint64Array([number]).buffer)];
+      const [theirs] = PublicKey.findProgramAddressSync(seeds, new PublicKey(program));
+      expect(deriveAddress(program, 'seed', number)).toBe(theirs.toBase58());
+      expect(isOnCurve(base58.decode(program))).toBe(PublicKey.isOnCurve(base58.decode(program)));
+    }
+    // The base point of ed25519, and the identity.
+    for (const point of ['58'.padEnd(64, '6'), '01'.padEnd(64, '0')])
+      expect(isOnCurve(hex.decode(point))).toBe(true);
+  });
 });

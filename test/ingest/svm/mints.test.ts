@@ -9,8 +9,7 @@ import type { Store } from '../../../src/store/store.ts';
 import { TOKEN_PROGRAM } from '../../solana/ccip-calls.ts';
 import { mintOf } from '../../solana/ccip-deployment.ts';
 import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
-import { concat, pubkey, u32, utf8 } from '../../solana/runtime/bytes.ts';
-import { addressOf } from '../../solana/runtime/program-address.ts';
+import { addressOf, concat, pubkey, u32, utf8 } from '../../solana/runtime/bytes.ts';
 import { differencesFrom, indexWorld } from './indexed-world.ts';
 
 const TOKEN_2022 = 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb';
@@ -64,49 +63,50 @@ function metaplexAccount(mint: string, name: string | Uint8Array, symbol: string
   );
 }
 
-const account = (owner: string, data: Uint8Array) => ({ owner, isExecutable: false, data });
+const account = (owner: string, data: Uint8Array) => ({ owner, data });
 const MINT = mintOf(0);
 const metaplex = (name: string | Uint8Array, symbol: string | Uint8Array, mint = MINT) =>
   account(METADATA_PROGRAM, metaplexAccount(mint, name, symbol));
 
 describe('claims of a mint', () => {
   const classic = account(TOKEN_PROGRAM, mintAccount(6));
-  const nothing = { symbol: null, name: null, decimals: null };
-
-  test('are those of its account and of its metadata', () => {
-    expect(mintClaims(MINT, classic, undefined)).toEqual({ symbol: null, name: null, decimals: 6 });
-    expect(mintClaims(MINT, classic, metaplex('USD Coin', 'USDC'))).toEqual({
-      symbol: 'USDC',
-      name: 'USD Coin',
-      decimals: 6,
-    });
-    const extended = account(TOKEN_2022, extendedMint(MINT, 9, 'Extended Token', 'EXT'));
-    // Its own extension counts before the account of another program.
-    expect(mintClaims(MINT, extended, metaplex('Other', 'OTH'))).toEqual({
-      symbol: 'EXT',
-      name: 'Extended Token',
-      decimals: 9,
-    });
+  const claims = (symbol: string | null, name: string | null, decimals: number | null) => ({
+    symbol,
+    name,
+    decimals,
   });
+  const nothing = claims(null, null, null);
+  const usdCoin = metaplexAccount(MINT, 'USD Coin', 'USDC');
+  const extended = account(TOKEN_2022, extendedMint(MINT, 9, 'Extended Token', 'EXT'));
+  // The account of a token, which anybody can open.
+  const holding = new Uint8Array(170);
+  holding.set(mintAccount(6));
+  holding[165] = 2;
 
-  test('are none where the accounts are not what they should be', () => {
-    expect(mintClaims(MINT, undefined, metaplex('USD Coin', 'USDC'))).toEqual(nothing);
-    expect(mintClaims(MINT, account(addressOf('someone'), mintAccount(6)), undefined)).toEqual(nothing);
-    expect(mintClaims(MINT, account(TOKEN_PROGRAM, new Uint8Array(165)), undefined)).toEqual(nothing);
-    const uninitialised = mintAccount(6);
-    uninitialised[45] = 0;
-    expect(mintClaims(MINT, account(TOKEN_PROGRAM, uninitialised), undefined)).toEqual(nothing);
-    // The account of a token, which anybody can open.
-    const holding = new Uint8Array(170);
-    holding.set(mintAccount(6));
-    holding[165] = 2;
-    expect(mintClaims(MINT, account(TOKEN_2022, holding), undefined)).toEqual(nothing);
-    for (const untrusted of [
-      metaplex('USD Coin', 'USDC', mintOf(1)),
-      account(addressOf('someone'), metaplexAccount(MINT, 'USD Coin', 'USDC')),
-      account(METADATA_PROGRAM, metaplexAccount(MINT, 'USD Coin', 'USDC').with(0, 6)),
-    ])
-      expect(mintClaims(MINT, classic, untrusted)).toEqual({ ...nothing, decimals: 6 });
+  test.each([
+    ['those of its account alone', classic, undefined, claims(null, null, 6)],
+    ['those of its metadata', classic, metaplex('USD Coin', 'USDC'), claims('USDC', 'USD Coin', 6)],
+    [
+      'those of its own extension before the account of another program',
+      extended,
+      metaplex('Other', 'OTH'),
+      claims('EXT', 'Extended Token', 9),
+    ],
+    ['none without a mint', undefined, metaplex('USD Coin', 'USDC'), nothing],
+    ['none of another owner', account(addressOf('someone'), mintAccount(6)), undefined, nothing],
+    ['none of an empty account', account(TOKEN_PROGRAM, new Uint8Array(165)), undefined, nothing],
+    ['none before it is set up', account(TOKEN_PROGRAM, mintAccount(6).with(45, 0)), undefined, nothing],
+    ['none of an account that holds tokens', account(TOKEN_2022, holding), undefined, nothing],
+    ['no texts of another mint', classic, metaplex('USD Coin', 'USDC', mintOf(1)), claims(null, null, 6)],
+    ['no texts of another owner', classic, account(addressOf('someone'), usdCoin), claims(null, null, 6)],
+    [
+      'no texts of another kind of account',
+      classic,
+      account(METADATA_PROGRAM, usdCoin.with(0, 6)),
+      claims(null, null, 6),
+    ],
+  ] as const)('are %s', (_, mint, metadata, expected) => {
+    expect(mintClaims(MINT, mint, metadata)).toEqual(expected);
   });
 
   test('are cleaned: controls, directions, long and broken text', () => {
@@ -156,12 +156,6 @@ describe('claims of a mint', () => {
       name: 'Extended Token',
       symbol: 'EXT',
     });
-  });
-
-  test('the address of the metadata of wrapped SOL is the published one', () => {
-    expect(programAddresses.metadata('So11111111111111111111111111111111111111112')).toBe(
-      '6dM4TqWyWJsbx7obrdLcviBkTafD5E8av61zfU6jq57X',
-    );
   });
 });
 

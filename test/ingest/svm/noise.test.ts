@@ -10,7 +10,7 @@ import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import { addBulkNoise } from '../../solana/bulk-noise.ts';
 import { createSolanaWorld } from '../../solana/ccip-world.ts';
-import { configured, differencesFrom, indexOnce, openStore, serve, sourceOf } from './indexed-world.ts';
+import { configured, stage } from './indexed-world.ts';
 
 const isFull = process.env.LANESCAN_TEST_SCALE === 'full';
 const NOISE = isFull ? 1_000_000 : 6_000;
@@ -35,28 +35,21 @@ test('memory does not grow with noise, and messages among it are found', { timeo
   world.cluster.grow(1);
   addBulkNoise(world, { count: NOISE / 2, perSlot: PER_SLOT });
   world.send();
-  world.settle();
-  const provider = await serve(world.cluster);
-  const store = await openStore();
+  const limits = { ...configured(world), requestsPerSecond: CALLS_PER_SECOND, pollEvery: 1_000 };
+  const { providers, index, differences } = await stage(world, [world.cluster], limits);
 
   const heapBytes: number[] = [];
   let transactions = 0;
   let calls = 0;
-  provider.onCall = ({ method }) => {
+  const count = ({ method }: { readonly method: string }) => {
     calls++;
     if (method !== 'getTransaction' || ++transactions % (NOISE / SAMPLES) !== 0) return;
     collectGarbage();
     heapBytes.push(process.memoryUsage().heapUsed);
   };
+  for (const provider of providers) provider.onCall = count;
   const startedAt = performance.now();
-  await indexOnce(
-    store,
-    sourceOf(world, [provider], {
-      ...configured(world),
-      requestsPerSecond: CALLS_PER_SECOND,
-      pollEvery: 1_000,
-    }),
-  );
+  await index();
   const seconds = (performance.now() - startedAt) / 1000;
   if (isFull) {
     const used = calls / seconds / CALLS_PER_SECOND;
@@ -65,7 +58,7 @@ test('memory does not grow with noise, and messages among it are found', { timeo
         `heap ${heapBytes.map((bytes) => Math.round(bytes / 2 ** 20)).join(' ')} MiB\n`,
     );
   }
-  expect(await differencesFrom(world, store)).toEqual([]);
+  expect(await differences()).toEqual([]);
   expect(transactions).toBeGreaterThanOrEqual(NOISE);
   const half = heapBytes.length / 2;
   const early = Math.max(...heapBytes.slice(0, half));

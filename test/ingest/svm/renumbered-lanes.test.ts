@@ -4,23 +4,9 @@
  * both are recorded, nothing is reported as lost that is there, and what is lost is reported.
  */
 import { describe, expect, test } from 'vitest';
-import type { Store } from '../../../src/store/store.ts';
 import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
-import { hiding } from '../../solana/lies.ts';
 import { sepolia } from '../../solana/world-options.ts';
-import {
-  committedOnSepolia,
-  configured,
-  differencesFrom,
-  indexOnce,
-  indexWorld,
-  openStore,
-  recordsOf,
-  serve,
-  sourceOf,
-} from './indexed-world.ts';
-
-const findingsOf = (world: SolanaWorld, store: Store) => store.index.checks.findings(world.network.selector);
+import { committedOnSepolia, indexWorld, lookElsewhere, recordsOf, stage } from './indexed-world.ts';
 
 /** Each with content of its own: the number is all that tells ids of like messages apart. */
 function sendSome(world: SolanaWorld, count: number): void {
@@ -43,7 +29,6 @@ function renumberedWorld(): SolanaWorld {
   world.bumpVersion();
   world.cluster.grow(1);
   sendSome(world, 1);
-  world.settle();
   return world;
 }
 
@@ -52,17 +37,17 @@ test('every message is recorded, and nothing is reported as missing', async () =
   expect(world.truth.sends.map(({ body }) => Number(body.header.sequenceNumber))).toEqual([
     1, 2, 3, 4, 5, 1, 2, 6, 3,
   ]);
-  const { store, source, logLines } = await indexWorld(world);
-  expect(await differencesFrom(world, store)).toEqual([]);
-  expect(await findingsOf(world, store)).toEqual([]);
+  const { store, index, differences, findings, logLines } = await indexWorld(world);
+  expect(await differences()).toEqual([]);
+  expect(await findings()).toEqual([]);
   expect(logLines).toEqual(
     expect.arrayContaining([expect.stringContaining('CcipVersionForDestChainVersionBumped')]),
   );
   expect(await store.index.checks.unreadableLogs(world.network.selector, world.programs.router)).toBe(3);
   // An indexer that starts again reads what it has kept once more, and comes to the same.
-  await indexOnce(store, source);
-  expect(await differencesFrom(world, store)).toEqual([]);
-  expect(await findingsOf(world, store)).toEqual([]);
+  await index();
+  expect(await differences()).toEqual([]);
+  expect(await findings()).toEqual([]);
 });
 
 describe('a transaction that a list leaves out is reported, and found at another endpoint:', () => {
@@ -76,17 +61,9 @@ describe('a transaction that a list leaves out is reported, and found at another
     ['the latest change of numbers itself', lastRenumbering],
   ])('%s', async (_, hidden) => {
     const world = renumberedWorld();
-    const store = await openStore();
-    const poor = await serve(hiding(world.cluster, hidden(world) ?? ''));
-    await indexOnce(store, sourceOf(world, [poor], configured(world)));
-    expect(await findingsOf(world, store)).toMatchObject([
+    expect(await lookElsewhere(world, hidden(world))).toMatchObject([
       { kind: 'messages-missing', subject: `${world.programs.router} ${sepolia.network.selector}` },
     ]);
-
-    const rich = await serve(world.cluster);
-    await indexOnce(store, sourceOf(world, [poor, rich], configured(world)));
-    expect(await findingsOf(world, store)).toEqual([]);
-    expect(await differencesFrom(world, store)).toEqual([]);
   });
 });
 
@@ -105,11 +82,10 @@ test('a commit from before the numbers began anew is not of the later message wi
   world.bumpVersion();
   world.cluster.grow((2 * DAY_MS) / 400);
   const late = world.send({ data: '0x1a7e' });
-  world.settle();
-  const store = await openStore();
+  const { store, index } = await stage(world);
   const at = new Date((early.blockTime + 60) * 1_000);
   await store.apply([committedOnSepolia(world, { to: 1, at })]);
-  await indexOnce(store, sourceOf(world, [await serve(world.cluster)], configured(world)));
+  await index();
   const records = await recordsOf(store);
   expect(records.get(early.messageId)?.status).toBe('COMMITTED');
   expect(records.get(late.messageId)?.status).toBe('SOURCE_FINALIZED');

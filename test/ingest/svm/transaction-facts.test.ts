@@ -1,30 +1,21 @@
 /** What one transaction of the virtual cluster says: long data, several calls in one transaction, and calls that failed. */
 import { describe, expect, test } from 'vitest';
 import type { Fact } from '../../../src/domain/facts.ts';
-import { UnreadableDataError } from '../../../src/ingest/svm/decode/borsh.ts';
-import { decodeBase58 } from '../../../src/ingest/svm/decode/encoded-data.ts';
+import { decodeBase58, UnreadableDataError } from '../../../src/ingest/svm/decode/borsh.ts';
 import {
   readTransaction,
   type TransactionReading,
-  type TrustedPrograms,
 } from '../../../src/ingest/svm/decode/transaction-facts.ts';
 import { trustedPrograms } from '../../../src/ingest/svm/programs.ts';
 import { parseTransaction } from '../../../src/ingest/svm/transaction.ts';
-import { chatter, executeCall, sendCall, wrapped } from '../../solana/ccip-calls.ts';
-import { createCcipDeployment, dapp, mintOf, poolProgram } from '../../solana/ccip-deployment.ts';
+import { chatter, type ExecuteCall, sendCall, wrapped } from '../../solana/ccip-calls.ts';
+import { dapp, mintOf } from '../../solana/ccip-deployment.ts';
 import { ccipMessageSent, plainInstruction } from '../../solana/ccip-events.ts';
-import { merkleRoot, type SentBody } from '../../solana/ccip-hashes.ts';
+import type { SentBody } from '../../solana/ccip-hashes.ts';
 import { createSolanaWorld } from '../../solana/ccip-world.ts';
-import {
-  type EvmMessage,
-  leafContextOf,
-  leafOf,
-  messageIdOf,
-  receivedBodyOf,
-} from '../../solana/received-messages.ts';
-import { concat, fromHex, toBase58, toBase64, toHex } from '../../solana/runtime/bytes.ts';
+import { type EvmMessage, messageIdOf } from '../../solana/received-messages.ts';
+import { addressOf, concat, fromHex, toBase58, toBase64, toHex } from '../../solana/runtime/bytes.ts';
 import type { LedgerTransaction } from '../../solana/runtime/ledger.ts';
-import { addressOf } from '../../solana/runtime/program-address.ts';
 import {
   budgetExceeded,
   type Call,
@@ -33,13 +24,12 @@ import {
   type Step,
 } from '../../solana/runtime/runtime.ts';
 import { type SendOptions, sepolia, solanaDevnet } from '../../solana/world-options.ts';
-import { createSending } from '../../solana/world-sending.ts';
 
-const deployment = createCcipDeployment({});
-const { cluster, programs } = deployment;
+const world = createSolanaWorld();
+const { cluster, programs } = world;
 const { router, offRamp, rmnRemote } = programs;
 const sender = addressOf('sender');
-const trusted: TrustedPrograms = trustedPrograms(
+const trusted = trustedPrograms(
   [
     { role: 'router', program: router },
     { role: 'offRamp', program: offRamp, router, source: sepolia.network.selector },
@@ -91,7 +81,6 @@ const SENT = 'Program data: F01J';
 
 // ---- Sends
 
-const sending = createSending(deployment, { isRelaying: true });
 const longData = (bytes: number): `0x${string}` => `0x${'5a'.repeat(bytes)}`;
 
 interface Sent {
@@ -101,14 +90,8 @@ interface Sent {
 
 /** A call that sends a message; its token has the given mint. */
 function sendOf(options: SendOptions, mint = mintOf(0), { isRelayed = true, more = '' } = {}): Sent {
-  const body = sending.bodyOf(options, sepolia);
-  const call = sendCall({
-    programs,
-    body,
-    poolProgram,
-    isRelayed,
-    mints: body.tokenAmounts.map(() => mint),
-  });
+  const body = world.bodyOf(options, sepolia);
+  const call = sendCall({ programs, body, isRelayed, mints: body.tokenAmounts.map(() => mint) });
   return { body, call: { ...call, data: concat(call.data ?? new Uint8Array(), fromHex(more)) } };
 }
 const idOf = ({ body }: Sent) => toHex(body.header.messageId);
@@ -244,29 +227,13 @@ describe('several sends of one transaction', () => {
 
 // ---- Executions
 
-const world = createSolanaWorld();
 const first = world.receive();
 const second = world.receive();
-const batch = [first, second];
 const tokensOnly = world.receive({ tokens: [5n], hasNoReceiver: true });
 
 /** A call of the off-ramp by anybody. */
-function manualCall(message: EvmMessage, more: Partial<Parameters<typeof executeCall>[0]> = {}): Call {
-  return executeCall({
-    programs,
-    executor: sender,
-    body: receivedBodyOf(message),
-    context: leafContextOf(message),
-    leaf: leafOf(message),
-    root: merkleRoot(batch.map(leafOf)),
-    proofs: [],
-    number: 1n,
-    poolProgram,
-    isManual: true,
-    isBuffered: false,
-    ...more,
-  });
-}
+const manualCall = (message: EvmMessage, more: Partial<ExecuteCall> = {}): Call =>
+  world.executionOf(message, { executor: sender, isManual: true, ...more });
 /** A program that calls the off-ramp, does more, and fails. */
 const failingCaller = (inner: Call, ...more: readonly Step[]): Call => {
   const outer = wrapped(dapp, inner);

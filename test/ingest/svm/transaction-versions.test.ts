@@ -1,19 +1,9 @@
 /** Versions of transactions: those up to 1 are read, newer ones are kept and named, and read when they can be. */
 import { expect, test } from 'vitest';
-import type { Store } from '../../../src/store/store.ts';
 import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
 import { archiveNode, type SolanaProfile } from '../../solana/endpoint/solana-profile.ts';
 import { profileOf } from '../../solana/endpoint/solana-profiles.ts';
-import {
-  configured,
-  type Indexed,
-  indexOnce,
-  judge,
-  openStore,
-  serve,
-  sourceOf,
-  storeReceived,
-} from './indexed-world.ts';
+import { type Indexed, judge, stage } from './indexed-world.ts';
 
 /** Messages both ways, all in transactions of version 1. */
 function makeWorld(): SolanaWorld {
@@ -24,7 +14,6 @@ function makeWorld(): SolanaWorld {
   world.commit(messages);
   world.execute(messages[0]);
   world.execute(messages[1], { outcome: 'failure' });
-  world.settle();
   return world;
 }
 
@@ -33,12 +22,6 @@ const allNew: SolanaProfile = {
   ...profileOf('transactions-of-a-new-version'),
   transactions: { newVersion: { version: 2, every: 1 } },
 };
-
-async function start(world: SolanaWorld): Promise<Store> {
-  const store = await openStore();
-  await storeReceived(store, world);
-  return store;
-}
 
 const kept = ({ logLines }: Indexed) => logLines.filter((line) => line.includes('a transaction of version'));
 
@@ -57,16 +40,14 @@ test.each([
   '%s: the transactions are kept and named, and read at the next start that can',
   async (_, before, words) => {
     const world = makeWorld();
-    const store = await start(world);
-    const provider = await serve(world.cluster, before);
-    const source = sourceOf(world, [provider], configured(world));
-    const refused = await indexOnce(store, source);
-    expect((await judge(world, store, refused)).kind).toBe('incomplete and said so');
-    expect(kept(refused)[0]).toMatch(words);
+    const { store, providers, index } = await stage(world);
+    for (const provider of providers) provider.profile = before;
+    const rejected = await index();
+    expect((await judge(world, store, rejected)).kind).toBe('incomplete and said so');
+    expect(kept(rejected)[0]).toMatch(words);
 
-    provider.profile = archiveNode;
-    const indexed = await indexOnce(store, source);
-    expect(await judge(world, store, indexed)).toEqual(complete);
+    for (const provider of providers) provider.profile = archiveNode;
+    expect(await judge(world, store, await index())).toEqual(complete);
   },
 );
 
@@ -74,9 +55,9 @@ test('a transaction that one endpoint rejects for its version is read from anoth
   tags: 'slow',
 }, async () => {
   const world = makeWorld();
-  const store = await start(world);
-  const providers = [await serve(world.cluster, allNew), await serve(world.cluster)];
-  const indexed = await indexOnce(store, sourceOf(world, providers));
+  const { store, providers, index } = await stage(world, [world.cluster, world.cluster], {});
+  if (providers[0]) providers[0].profile = allNew;
+  const indexed = await index();
   expect(await judge(world, store, indexed)).toEqual(complete);
   expect(kept(indexed)).toEqual([]);
 });

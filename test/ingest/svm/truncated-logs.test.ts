@@ -3,8 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { discriminator } from '../../solana/ccip-events.ts';
 import { createSolanaWorld } from '../../solana/ccip-world.ts';
-import { concat, fromHex } from '../../solana/runtime/bytes.ts';
-import { addressOf } from '../../solana/runtime/program-address.ts';
+import { addressOf, concat, fromHex } from '../../solana/runtime/bytes.ts';
 import { customFailure, type Step } from '../../solana/runtime/runtime.ts';
 import { differencesFrom, indexWorld, judge } from './indexed-world.ts';
 

@@ -1,10 +1,8 @@
 /** The EVM end of lanes with Solana: real 1.6 contracts of a lab network, with ramps of their own for Solana. */
 import { type Hex, zeroAddress } from 'viem';
 import { merkleProof, merkleRoot, NO_RECEIVER } from '../../solana/ccip-hashes.ts';
-import { evmLeaf } from '../../solana/evm-counterpart.ts';
-import { type EvmMessage, extraArgsOf, messageIdOf } from '../../solana/received-messages.ts';
-import { fromHex, pubkey, toHex } from '../../solana/runtime/bytes.ts';
-import { addressOf } from '../../solana/runtime/program-address.ts';
+import { type EvmMessage, evmLeaf, extraArgsOf, messageIdOf } from '../../solana/received-messages.ts';
+import { addressOf, fromHex, pubkey, toHex } from '../../solana/runtime/bytes.ts';
 import type { TrueSend } from '../../solana/truth.ts';
 import type { LabNetwork } from '../lab.ts';
 import type { Contract, RawReceipt } from '../network.ts';

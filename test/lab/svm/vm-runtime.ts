@@ -3,9 +3,18 @@
  * failures instead of the scripted runtime's. Every program is the stand-in, at the address that the plan calls.
  */
 import { createRequire } from 'node:module';
-import { concat, fromBase58, pubkey, toBase58, toBase64, u8, u32, u64 } from '../../solana/runtime/bytes.ts';
+import {
+  addressOf,
+  concat,
+  fromBase58,
+  pubkey,
+  toBase58,
+  toBase64,
+  u8,
+  u32,
+  u64,
+} from '../../solana/runtime/bytes.ts';
 import type { LedgerTransaction, TransactionFault, TransactionMessage } from '../../solana/runtime/ledger.ts';
-import { addressOf } from '../../solana/runtime/program-address.ts';
 import {
   type AccountUse,
   type Call,

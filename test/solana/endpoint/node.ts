@@ -1,5 +1,6 @@
 /** The methods of a Solana node, answered from a ledger the way a profile does. */
 
+import { readable } from '../../../src/ingest/svm/decode/borsh.ts';
 import { isOneIn, type JsonRpcCall, RpcError } from '../../json-rpc-server.ts';
 import type { RpcErrorReply } from '../../virtual-chain/endpoint-profile.ts';
 import { fromBase58, toBase58 } from '../runtime/bytes.ts';
@@ -318,18 +319,9 @@ function isMatch(data: Uint8Array, filter: AccountFilter): boolean {
 
 /** Rejects a text that is not so many bytes in base58. */
 function requireBytes(text: unknown, count: 32 | 64): void {
-  const length = lengthOf(text);
-  if (length === undefined) throw invalid('Invalid param: Invalid');
-  if (length !== count) throw invalid('Invalid param: WrongSize');
-}
-
-/** Of what base58 stands for; undefined where it is not base58. */
-function lengthOf(text: unknown): number | undefined {
-  try {
-    return fromBase58(String(text)).length;
-  } catch {
-    return undefined;
-  }
+  const bytes = readable(() => fromBase58(String(text)));
+  if (!bytes) throw invalid('Invalid param: Invalid');
+  if (bytes.length !== count) throw invalid('Invalid param: WrongSize');
 }
 
 /** A number that belongs to a text. */

@@ -6,23 +6,11 @@ import { archiveNode, type SolanaProfile } from './solana-profile.ts';
 
 export type SolanaProvider = JsonRpcServer<SolanaProfile> & { readonly ledger: Ledger };
 
-export interface SolanaProviderOptions {
-  readonly profile?: SolanaProfile;
-  readonly port?: number;
-}
-
-export async function startSolanaProvider(
-  ledger: Ledger,
-  { profile = archiveNode, port }: SolanaProviderOptions = {},
-): Promise<SolanaProvider> {
+export async function startSolanaProvider(ledger: Ledger, profile = archiveNode): Promise<SolanaProvider> {
   const server = await startJsonRpcServer<SolanaProfile>({
     profile,
-    port,
     answererOf: (endpoint) =>
-      createNode(ledger, {
-        profile: () => endpoint.profile,
-        requests: () => endpoint.requests,
-      }),
+      createNode(ledger, { profile: () => endpoint.profile, requests: () => endpoint.requests }),
   });
   return Object.assign(server, { ledger });
 }

@@ -1,18 +1,18 @@
 /** Profiles do what they say: each answers something else than an archive node, and an archive node everything. */
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createSolanaWorld, type SolanaWorld } from '../ccip-world.ts';
-import { makeTraffic } from '../traffic.ts';
+import { createTraffic } from '../traffic.ts';
 import { startSolanaProvider } from './provider.ts';
 import { archiveNode, type SolanaProfile } from './solana-profile.ts';
 import { PROFILE_STEPS, profiles } from './solana-profiles.ts';
 
 const world = createSolanaWorld({ versionOneEvery: 3 });
-makeTraffic(world, { seed: 'zoo', steps: PROFILE_STEPS });
+createTraffic(world, { seed: 'zoo' })(PROFILE_STEPS);
 world.settle();
 
 /** What a client sees that asks for everything without distrust. */
 async function look(seen: SolanaWorld, profile: SolanaProfile): Promise<string> {
-  const provider = await startSolanaProvider(seen.cluster, { profile });
+  const provider = await startSolanaProvider(seen.cluster, profile);
   try {
     return await answersOf(provider.url, seen);
   } finally {

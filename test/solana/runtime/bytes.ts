@@ -1,4 +1,6 @@
 /** Byte encodings of Solana's programs: borsh values (little-endian), and the big-endian integers of CCIP's hashes. */
+import { sha256 } from '@noble/hashes/sha2.js';
+import { decodeBase58 } from '../../../src/ingest/svm/decode/borsh.ts';
 
 export const concat = (...parts: readonly Uint8Array[]): Uint8Array => new Uint8Array(Buffer.concat(parts));
 export const utf8 = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, 'utf8'));
@@ -12,7 +14,7 @@ const ALPHABET = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
 const CHUNK_DIGITS = 9;
 const CHUNK = 58n ** BigInt(CHUNK_DIGITS);
 
-/** Digits in chunks: a server of a million signatures would spend its time with anything slower. */
+/** Digits in chunks: a server of a million signatures, or of long data, would spend its time with anything slower. */
 export function toBase58(bytes: Uint8Array): string {
   const zeros = bytes.findIndex((byte) => byte !== 0);
   if (zeros < 0) return '1'.repeat(bytes.length);
@@ -27,23 +29,7 @@ export function toBase58(bytes: Uint8Array): string {
   return '1'.repeat(zeros) + digits.replace(/^1+/, '');
 }
 
-/** Throws a RangeError where it is not base58. */
-export function fromBase58(text: string): Uint8Array {
-  let value = 0n;
-  for (let at = 0; at < text.length; at += CHUNK_DIGITS) {
-    let chunk = 0;
-    const part = text.slice(at, at + CHUNK_DIGITS);
-    for (const character of part) {
-      const digit = ALPHABET.indexOf(character);
-      if (digit < 0) throw new RangeError(`${character} is not a digit of base58.`);
-      chunk = chunk * 58 + digit;
-    }
-    value = value * 58n ** BigInt(part.length) + BigInt(chunk);
-  }
-  const hex = value === 0n ? '' : value.toString(16);
-  const zeros = /^1*/.exec(text)?.[0].length ?? 0;
-  return concat(new Uint8Array(zeros), fromHex(hex.padStart(hex.length + (hex.length % 2), '0')));
-}
+export const fromBase58 = decodeBase58;
 
 function bigEndian(value: bigint | number, size: number): Uint8Array {
   const digits = BigInt(value)
@@ -78,3 +64,7 @@ export function sized(value: Uint8Array, size: number): Uint8Array {
 export const u16be = (value: number): Uint8Array => bigEndian(value, 2);
 export const u32be = (value: number): Uint8Array => bigEndian(value, 4);
 export const u64be = (value: bigint): Uint8Array => bigEndian(value, 8);
+
+/** An address that stands for a key: every number and label has one of its own. */
+export const addressOf = (label: string, number: bigint | number = 0): string =>
+  toBase58(sha256(utf8(`${label} ${number}`)));

@@ -61,15 +61,6 @@ export interface SignatureEntry {
   readonly memo: string | null;
 }
 
-export interface LedgerBlock {
-  readonly slot: number;
-  readonly blockhash: string;
-  readonly parentSlot: number;
-  readonly previousBlockhash: string;
-  /** Seconds since 1970. */
-  readonly blockTime: number;
-}
-
 export interface LedgerAccount {
   readonly owner: string;
   readonly data: Uint8Array;
@@ -105,8 +96,8 @@ export interface Ledger {
   readonly head: number;
   /** The highest slot at or below this one that has a block. */
   slotAtOrBelow(slot: number): number;
-  /** Undefined where the slot was skipped, or is above the head. */
-  block(slot: number): LedgerBlock | undefined;
+  /** With its time in seconds since 1970. Undefined where the slot was skipped, or is above the head. */
+  block(slot: number): { readonly blockhash: string; readonly blockTime: number } | undefined;
   transaction(signature: string): LedgerTransaction | undefined;
   placeOf(signature: string): Place | undefined;
   /** Newest first. */

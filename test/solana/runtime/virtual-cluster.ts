@@ -11,7 +11,6 @@ import { concat, fromBase58, fromHex, toBase58, u32, utf8 } from './bytes.ts';
 import type {
   Ledger,
   LedgerAccount,
-  LedgerBlock,
   LedgerTransaction,
   Place,
   SignatureEntry,
@@ -33,32 +32,7 @@ export interface LazySeries {
   errOf?(index: number): TransactionFault | null;
 }
 
-export interface VirtualClusterOptions {
-  readonly genesisHash: string;
-  /** The newest slot at the beginning. */
-  readonly head?: number;
-  /** Milliseconds since 1970, of slot 0. */
-  readonly startedAtMs?: number;
-  /** What runs transactions; the scripted runtime where it is left out. */
-  readonly run?: Runtime;
-}
-
-export interface VirtualCluster extends Ledger {
-  /** Slots pass. The newest slot always has a block. */
-  grow(slots: number): void;
-  /** A transaction in the newest slot. */
-  land(plan: TransactionPlan): LedgerTransaction;
-  /** What a transaction would be if it landed now. */
-  rehearse(plan: TransactionPlan): LedgerTransaction;
-  /** From the newest slot on; null: the account is closed. */
-  setAccount(address: string, account: Pick<LedgerAccount, 'owner' | 'data'> | null): void;
-  addSeries(series: LazySeries): void;
-  /** What a simulated call of a program returns, by program and the first eight bytes of the data in hex. */
-  answerSimulation(program: string, discriminator: Uint8Array, returnData: Uint8Array): void;
-  isSkipped(slot: number): boolean;
-  /** Seconds since 1970. */
-  timeOf(slot: number): number;
-}
+export type VirtualCluster = ReturnType<typeof createVirtualCluster>;
 
 const SLOT_MS = 400;
 /** One slot in so many is skipped. */
@@ -69,7 +43,15 @@ const SERIES_MARK = fromHex('5e71e55e71e55e71');
 const FIRST_SERIES_ORDER = 1e9;
 const RENT_LAMPORTS = 2_039_280;
 
-export function createVirtualCluster(options: VirtualClusterOptions): VirtualCluster {
+export function createVirtualCluster(options: {
+  readonly genesisHash: string;
+  /** The newest slot at the beginning. */
+  readonly head?: number;
+  /** Milliseconds since 1970, of slot 0. */
+  readonly startedAtMs?: number;
+  /** What runs transactions; the scripted runtime where it is left out. */
+  readonly run?: Runtime;
+}) {
   const { genesisHash, run = runTransaction } = options;
   const isSkipped = (slot: number) => slot > 0 && (Math.imul(slot, 0x9e37_79b1) >>> 9) % SKIPS_ONE_IN === 0;
   const slotAtOrBelow = (slot: number): number => {
@@ -85,6 +67,7 @@ export function createVirtualCluster(options: VirtualClusterOptions): VirtualClu
 
   let head = slotAtOrAbove(options.head ?? USUAL_HEAD);
   const startedAtMs = options.startedAtMs ?? Date.now() - head * SLOT_MS;
+  /** Seconds since 1970. */
   const timeOf = (slot: number) => Math.floor((startedAtMs + slot * SLOT_MS) / 1000);
 
   const landed: { readonly transaction: LedgerTransaction; readonly place: Place }[] = [];
@@ -92,47 +75,32 @@ export function createVirtualCluster(options: VirtualClusterOptions): VirtualClu
   /** Indexes into `landed`, ascending. */
   const byAddress = new Map<string, number[]>();
   const series: LazySeries[] = [];
-  const accounts = new Map<
-    string,
-    { readonly slot: number; readonly account: LedgerAccount | undefined }[]
-  >();
+  const accounts = new Map<string, { readonly slot: number; readonly account: LedgerAccount }[]>();
   const simulations = new Map<string, Uint8Array>();
 
   const blockhashOf = (slot: number) => toBase58(sha256(utf8(`${genesisHash} ${slot}`)));
 
-  const blockAt = (slot: number): LedgerBlock => {
-    const parentSlot = slotAtOrBelow(slot - 1);
-    return {
-      slot,
-      blockhash: blockhashOf(slot),
-      parentSlot,
-      previousBlockhash: blockhashOf(parentSlot),
-      blockTime: timeOf(slot),
-    };
-  };
-
-  const rehearse = (plan: TransactionPlan) =>
+  /** What a transaction would be if it landed now. */
+  const rehearse = (plan: TransactionPlan): LedgerTransaction =>
     run(plan, {
       signature: landedSignature(genesisHash, landed.length),
       slot: head,
       recentBlockhash: blockhashOf(slotAtOrBelow(head - 1)),
     });
-  const lazyTransaction = (number: number, index: number): LedgerTransaction => {
-    const own = series[number] as LazySeries;
-    const slot = own.slotOf(index);
-    return run(own.planOf(index), {
-      signature: seriesSignature(number, index),
-      slot,
-      recentBlockhash: blockhashOf(slotAtOrBelow(slot - 1)),
-    });
-  };
   const orderOf = (number: number, index: number) => (number + 1) * FIRST_SERIES_ORDER + index;
-  /** The series and index of a signature, at or below the head. */
-  const lazyPlace = (signature: string): { readonly number: number; readonly index: number } | undefined => {
-    const found = readSeriesSignature(signature);
-    const own = found && series[found.number];
-    if (!own || found.index >= own.count || own.slotOf(found.index) > head) return undefined;
-    return found;
+  /** A transaction that landed, or one of a series at or below the head. */
+  const find = (signature: string) => {
+    const known = landed[bySignature.get(signature) ?? -1];
+    if (known) return { place: known.place, transaction: () => known.transaction };
+    const { number, index } = readSeriesSignature(signature) ?? { number: -1, index: 0 };
+    const own = series[number];
+    const slot = own && index < own.count ? own.slotOf(index) : Number.POSITIVE_INFINITY;
+    if (!own || slot > head) return undefined;
+    const recentBlockhash = blockhashOf(slotAtOrBelow(slot - 1));
+    return {
+      place: { slot, order: orderOf(number, index) },
+      transaction: () => run(own.planOf(index), { signature, slot, recentBlockhash }),
+    };
   };
 
   const entryOf = ({ signature, slot, meta }: LedgerTransaction): SignatureEntry => ({
@@ -172,56 +140,18 @@ export function createVirtualCluster(options: VirtualClusterOptions): VirtualClu
     }
   }
 
-  return {
+  const ledger: Ledger = {
     genesisHash,
-    isSkipped,
-    timeOf,
     slotAtOrBelow,
     get head() {
       return head;
     },
-    grow(slots) {
-      head = slotAtOrAbove(head + slots);
-    },
-    rehearse,
-    land(plan) {
-      const transaction = rehearse(plan);
-      const index = landed.length;
-      landed.push({ transaction, place: { slot: head, order: index } });
-      bySignature.set(transaction.signature, index);
-      const { accountKeys } = transaction.message;
-      const { writable, readonly } = transaction.meta.loadedAddresses;
-      for (const address of new Set([...accountKeys, ...writable, ...readonly]))
-        pushInto(byAddress, address, index);
-      return transaction;
-    },
-    setAccount(address, account) {
-      pushInto(accounts, address, {
-        slot: head,
-        account: account ? { ...account, lamports: RENT_LAMPORTS, executable: false } : undefined,
-      });
-    },
-    addSeries(added) {
-      series.push(added);
-    },
-    answerSimulation(program, discriminator, returnData) {
-      simulations.set(`${program} ${Buffer.from(discriminator).toString('hex')}`, returnData);
-    },
-    block: (slot) => (slot < 0 || slot > head || isSkipped(slot) ? undefined : blockAt(slot)),
-    transaction(signature) {
-      const index = bySignature.get(signature);
-      if (index !== undefined) return landed[index]?.transaction;
-      const lazy = lazyPlace(signature);
-      return lazy && lazyTransaction(lazy.number, lazy.index);
-    },
-    placeOf(signature) {
-      const index = bySignature.get(signature);
-      if (index !== undefined) return landed[index]?.place;
-      const lazy = lazyPlace(signature);
-      if (!lazy) return undefined;
-      const slot = (series[lazy.number] as LazySeries).slotOf(lazy.index);
-      return { slot, order: orderOf(lazy.number, lazy.index) };
-    },
+    block: (slot) =>
+      slot < 0 || slot > head || isSkipped(slot)
+        ? undefined
+        : { blockhash: blockhashOf(slot), blockTime: timeOf(slot) },
+    transaction: (signature) => find(signature)?.transaction(),
+    placeOf: (signature) => find(signature)?.place,
     signaturesFor(address, { upTo, before, until, limit }: SignatureQuery) {
       const isBelow = (place: Place) =>
         place.slot <= Math.min(upTo, head) && (!before || comparePlaces(place, before) < 0);
@@ -231,12 +161,17 @@ export function createVirtualCluster(options: VirtualClusterOptions): VirtualClu
           one.addresses.includes(address) ? [lazyFor(number, isBelow)] : [],
         ),
       ];
-      const entries: SignatureEntry[] = [];
-      for (const { place, entry } of newestFirst(sources)) {
-        if (entries.length >= limit || (until && comparePlaces(place, until) <= 0)) break;
-        entries.push(entry());
-      }
-      return entries;
+      // Each is ordered from new to old: the newest of all are among the newest of each.
+      const newest = sources.flatMap((source) => {
+        const found: Found[] = [];
+        for (const one of source) {
+          if (found.length >= limit || (until && comparePlaces(one.place, until) <= 0)) break;
+          found.push(one);
+        }
+        return found;
+      });
+      const ordered = newest.sort((a, b) => comparePlaces(b.place, a.place));
+      return ordered.slice(0, limit).map(({ entry }) => entry());
     },
     account: (address, slot) => accounts.get(address)?.findLast((entry) => entry.slot <= slot)?.account,
     accountsOf(program, slot) {
@@ -247,28 +182,44 @@ export function createVirtualCluster(options: VirtualClusterOptions): VirtualClu
     },
     simulate: (transaction) => simulate(transaction, simulations),
   };
+  return Object.assign(ledger, {
+    isSkipped,
+    timeOf,
+    rehearse,
+    /** Slots pass. The newest slot always has a block. */
+    grow(slots: number): void {
+      head = slotAtOrAbove(head + slots);
+    },
+    /** A transaction in the newest slot. */
+    land(plan: TransactionPlan): LedgerTransaction {
+      const transaction = rehearse(plan);
+      const index = landed.length;
+      landed.push({ transaction, place: { slot: head, order: index } });
+      bySignature.set(transaction.signature, index);
+      const { accountKeys } = transaction.message;
+      const { writable, readonly } = transaction.meta.loadedAddresses;
+      for (const address of new Set([...accountKeys, ...writable, ...readonly]))
+        pushInto(byAddress, address, index);
+      return transaction;
+    },
+    /** From the newest slot on. */
+    setAccount(address: string, account: Pick<LedgerAccount, 'owner' | 'data'>): void {
+      const kept = { ...account, lamports: RENT_LAMPORTS, executable: false };
+      pushInto(accounts, address, { slot: head, account: kept });
+    },
+    addSeries(added: LazySeries): void {
+      series.push(added);
+    },
+    /** What a simulated call of a program returns, by program and the first eight bytes of the data. */
+    answerSimulation(program: string, discriminator: Uint8Array, returnData: Uint8Array): void {
+      simulations.set(`${program} ${Buffer.from(discriminator).toString('hex')}`, returnData);
+    },
+  });
 }
 
 interface Found {
   readonly place: Place;
   entry(): SignatureEntry;
-}
-
-/** Merges lists that are each ordered from new to old. */
-function* newestFirst(sources: readonly Iterator<Found>[]): Generator<Found> {
-  const next = sources.map((source) => source.next());
-  for (;;) {
-    let best = -1;
-    let bestPlace: Place | undefined;
-    for (const [index, { done, value }] of next.entries()) {
-      if (done || (bestPlace && comparePlaces(value.place, bestPlace) <= 0)) continue;
-      best = index;
-      bestPlace = (value as Found).place;
-    }
-    if (best < 0) return;
-    yield next[best]?.value as Found;
-    next[best] = (sources[best] as Iterator<Found>).next();
-  }
 }
 
 function comparePlaces(a: Place, b: Place): number {

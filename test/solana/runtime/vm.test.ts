@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { createVmRuntime, scriptAccount } from '../../lab/svm/vm-runtime.ts';
 import { createSolanaWorld, type SolanaWorld } from '../ccip-world.ts';
-import { makeTraffic } from '../traffic.ts';
+import { createTraffic } from '../traffic.ts';
 import type { LedgerTransaction } from './ledger.ts';
 import { type Call, COMPUTE_BUDGET, customFailure, runTransaction, type TransactionPlan } from './runtime.ts';
 
@@ -38,13 +38,12 @@ function transactionsOf({ cluster, programs }: SolanaWorld): readonly LedgerTran
 test('traffic of all kinds runs alike', { tags: 'slow' }, () => {
   const traffic = {
     seed: 'both runtimes',
-    steps: 90,
     hasTruncation: false,
     failures: [customFailure(6_001), customFailure(1)],
   };
   const [scripted, real] = [undefined, createVmRuntime()].map((run) => {
     const world = createSolanaWorld({ startedAtMs: 0, ...(run && { run }) });
-    makeTraffic(world, traffic);
+    createTraffic(world, traffic)(90);
     return world;
   }) as [SolanaWorld, SolanaWorld];
   expect(transactionsOf(real).map(outcomeOf)).toEqual(transactionsOf(scripted).map(outcomeOf));

@@ -2,13 +2,14 @@
  * What the programs count by themselves, in accounts: the router the messages of each lane, the off-ramp the messages that
  * were committed, and in each commit report which messages were executed.
  */
+import type { Hex } from '../../../base/hex.ts';
 import { parseAddress } from '../../../domain/addresses.ts';
 import { knownNetworks, type Network, networkBySelector } from '../../../domain/networks/networks.ts';
 import type { AwaitingExecution, LaneCounter } from '../../../store/ledger/index-ledger.ts';
 import { onRampOf } from '../../engine/event-facts.ts';
-import { isExecuted, readCommitReport, readDestChain, readSourceChain } from '../accounts.ts';
-import type { ChainNode } from '../chain.ts';
-import { type Hex, hexOf } from '../decode/borsh.ts';
+import { isExecuted, readDestChain, readSourceChain } from '../accounts.ts';
+import { hexOf } from '../decode/borsh.ts';
+import type { ChainNode } from '../node.ts';
 import { programAddresses } from '../program-addresses.ts';
 import type { TrustedProgram } from '../programs.ts';
 
@@ -90,7 +91,7 @@ export async function readExecuted(
   return asked
     .filter(({ sequenceNumber, offRamp, address }) => {
       const account = accounts[addresses.indexOf(address)];
-      return !account || isExecuted(readCommitReport(account, offRamp), sequenceNumber);
+      return !account || isExecuted(account, offRamp, sequenceNumber);
     })
     .map(({ messageId, offRamp }) => ({ messageId, offRamp }));
 }

@@ -1,55 +1,43 @@
-/** What the accounts of a Solana network's programs say, compared with what was read of their history. */
+/**
+ * What the accounts of a Solana network's programs say, compared with what was read of their history.
+ *
+ * Numbers of a lane are unique between two renumberings only. So the messages of each such period are compared by
+ * themselves, with the number at its end: the event of the next renumbering has it, or the router's account.
+ */
 import { addressFromBytes, parseAddress } from '../../../domain/addresses.ts';
 import type { Message } from '../../../domain/message.ts';
 import { type MissingNumbers, missingNumbers } from '../../../domain/missing-numbers.ts';
-import { type Network, networkBySelector } from '../../../domain/networks/networks.ts';
+import { networkBySelector } from '../../../domain/networks/networks.ts';
 import type { BlockRange, CheckLedger, LaneKey } from '../../../store/ledger/index-ledger.ts';
-import type { Store } from '../../../store/store.ts';
 import { NodeError } from '../../engine/faults.ts';
 import { createHistoryCheck, type HistoryCheck } from '../../engine/history-check.ts';
-import type { Progress } from '../../engine/progress.ts';
 import type { Contradiction } from '../../engine/rescans.ts';
-import type { Chain } from '../chain.ts';
 import { UnreadableDataError } from '../decode/borsh.ts';
 import { keptRenumberings, type Renumbering, renumberingEvents } from '../decode/renumbering.ts';
-import type { ProgramRegistry } from '../programs.ts';
+import type { SvmNetwork } from '../programs.ts';
 import { type ExecutedMessage, type ProgramCounter, readCounters, readExecuted } from './account-counters.ts';
-import { lacksRenumbering, missingMessages } from './sent-numbers.ts';
 
 /** Waiting messages whose execution is looked up: as a rule few wait. */
 const MAX_WAITING = 500;
 
-export interface CompletenessCheckOptions {
-  readonly network: Network;
-  /** Whether a slot or time is configured at which history starts. */
-  readonly hasStart: boolean;
-  readonly chain: Chain;
-  readonly store: Pick<Store, 'index' | 'findMessage'>;
-  readonly progress: Progress;
-  readonly registry: ProgramRegistry;
-}
-
-/** What the accounts say, read from one endpoint. */
-interface AccountViews {
-  readonly counters: readonly ProgramCounter[];
-  readonly executed: readonly ExecutedMessage[];
-  /** The endpoint's newest slot after it was asked: what was read must reach up to here before it is compared. */
-  readonly head: number;
-}
-
 /** The highest number of a lane that was committed elsewhere. */
 type CommittedEnd = LaneKey & { readonly last: string };
 
-export function createCompletenessCheck(options: CompletenessCheckOptions): HistoryCheck {
-  const { network, hasStart, chain, store, progress, registry } = options;
+export function createCompletenessCheck(parts: SvmNetwork): HistoryCheck {
+  const { source, chain, store, progress, registry } = parts;
+  const { network } = source;
   const { selector } = network;
+  /** Whether everything from the first message on is expected: no slot or time is configured at which history starts. */
+  const isWhole = source.start === null;
   const ledger: CheckLedger = store.index.checks;
+  const startSlot = () => progress.head.startBlock ?? 0;
+  const programsWith = (role: 'router' | 'offRamp') =>
+    [...registry.contracts.values()].filter((one) => one.role === role).map(({ program }) => program);
 
-  const readViews = async (tip: number): Promise<AccountViews> => {
+  /** What the accounts say, read from one endpoint. */
+  const readViews = async (tip: number) => {
     const contracts = [...registry.contracts.values()];
-    const offRamps = new Set(
-      contracts.filter(({ role }) => role === 'offRamp').map(({ program }) => program),
-    );
+    const offRamps = new Set(programsWith('offRamp'));
     const waiting = await waitingMessages();
     try {
       return await chain.run(async (node) => {
@@ -95,11 +83,7 @@ export function createCompletenessCheck(options: CompletenessCheckOptions): Hist
 
   /** Lanes that were committed elsewhere, from on-ramps of this network that are not configured. */
   const unknownOnRamps = (committed: readonly CommittedEnd[]): readonly Contradiction[] => {
-    const routers = new Set(
-      [...registry.contracts.values()]
-        .filter(({ role }) => role === 'router')
-        .map(({ program }) => parseAddress(program, 'SVM')?.bytes),
-    );
+    const routers = new Set(programsWith('router').map((program) => parseAddress(program, 'SVM')?.bytes));
     return committed
       .filter(({ onramp }) => !routers.has(onramp))
       .map(({ onramp, destSelector, last }) => {
@@ -123,15 +107,46 @@ export function createCompletenessCheck(options: CompletenessCheckOptions): Hist
   ): Promise<Contradiction | undefined> => {
     const { program, lastNumber, sourceSelector } = counter;
     const runs = await ledger.committedRuns(counter);
-    const missing = missingNumbers(runs, { lastNumber, isWhole: !hasStart });
+    const missing = missingNumbers(runs, { lastNumber, isWhole });
     // What is kept because it could not be decoded is not missing from the history.
     if (!missing || missing.count <= BigInt(await ledger.unreadableLogs(selector, program))) return undefined;
     return {
       kind: 'commits-missing',
       subject: `${program} ${sourceSelector}`,
       detail: `${lastNumber} messages from ${nameOf(sourceSelector)} are committed on ${program}; the commits of ${numbersOf(missing)} were not found in its history`,
-      range: programRange(program, progress.head.startBlock ?? 0, final),
+      range: programRange(program, startSlot(), final),
     };
+  };
+
+  /**
+   * The slots are those between which it is to be looked for; undefined where the numbers tell better.
+   *
+   * @param renumberings of this lane, in the order of the chain
+   */
+  const missingMessages = async (
+    counter: ProgramCounter,
+    renumberings: readonly Renumbering[],
+    final: number,
+  ): Promise<(MissingNumbers & { readonly slots?: { from: number; to: number } }) | undefined> => {
+    const { lastNumber } = counter;
+    if (renumberings.length === 0)
+      return missingNumbers(await ledger.sentRuns(counter), { lastNumber, isWhole });
+    let from = startSlot();
+    /** The number before the first message of a period; undefined where it is not known. */
+    let base: bigint | undefined = isWhole ? 0n : undefined;
+    const newest = { slot: undefined, previous: BigInt(lastNumber), next: undefined };
+    for (const { slot, previous, next } of [...renumberings, newest]) {
+      // A slot with a renumbering belongs to both sides: lists do not tell which of its transactions came first.
+      const slots = { from, to: slot ?? Math.max(from, final) };
+      const runs = await ledger.sentRunsBetween(counter, slots);
+      const below = base === undefined || base === 0n ? [] : [{ from: '1', to: base.toString() }];
+      const expected = { lastNumber: previous.toString(), isWhole: base !== undefined };
+      const missing = missingNumbers([...below, ...runs], expected);
+      if (missing) return { ...missing, slots };
+      from = slots.to;
+      base = next;
+    }
+    return undefined;
   };
 
   const missingSends = async (
@@ -140,23 +155,19 @@ export function createCompletenessCheck(options: CompletenessCheckOptions): Hist
     final: number,
   ): Promise<Contradiction | undefined> => {
     const { program, lastNumber, destSelector } = counter;
-    const start = progress.head.startBlock ?? 0;
+    const start = startSlot();
     const found = { kind: 'messages-missing', subject: `${program} ${destSelector}` } as const;
     const renumberings = all.filter((renumbering) => renumbering.destSelector === destSelector);
-    if (!hasStart && lacksRenumbering(counter, renumberings)) {
+    const { numberLeft } = counter;
+    // The router's account holds the number that the latest renumbering left.
+    if (isWhole && numberLeft !== undefined && renumberings.at(-1)?.previous !== numberLeft) {
       return {
         ...found,
-        detail: `Router ${program} has changed the numbers of its messages to ${nameOf(destSelector)} after number ${counter.numberLeft}; the event was not found in its history`,
+        detail: `Router ${program} has changed the numbers of its messages to ${nameOf(destSelector)} after number ${numberLeft}; the event was not found in its history`,
         range: programRange(program, start, final),
       };
     }
-    const missing = await missingMessages(counter, {
-      ledger,
-      renumberings,
-      isWhole: !hasStart,
-      startSlot: start,
-      finalSlot: final,
-    });
+    const missing = await missingMessages(counter, renumberings, final);
     // Renumberings are kept with what could not be decoded, and are no message.
     const unreadable = (await ledger.unreadableLogs(selector, program)) - all.length;
     if (!missing || missing.count <= BigInt(unreadable)) return undefined;
@@ -171,9 +182,6 @@ export function createCompletenessCheck(options: CompletenessCheckOptions): Hist
     };
   };
 
-  const renumberingsOf = async (router: string): Promise<readonly Renumbering[]> =>
-    keptRenumberings(await ledger.keptLogs(selector, router, renumberingEvents), !hasStart);
-
   const missingExecutions = (executed: readonly ExecutedMessage[], final: number): readonly Contradiction[] =>
     [...new Set(executed.map(({ offRamp }) => offRamp))].map((offRamp) => {
       const own = executed.filter((message) => message.offRamp === offRamp);
@@ -183,17 +191,17 @@ export function createCompletenessCheck(options: CompletenessCheckOptions): Hist
         detail:
           `Off-ramp ${offRamp} has executed ${own.length === 1 ? '' : `${own.length} messages, among them `}` +
           `0x${own[0]?.messageId}, but the event was not found in its history`,
-        range: programRange(offRamp, progress.head.startBlock ?? 0, final),
+        range: programRange(offRamp, startSlot(), final),
       };
     });
 
-  const compare = async (seen: AccountViews, final: number) => {
+  const compare = async (seen: Awaited<ReturnType<typeof readViews>>, final: number) => {
     const committed = await ledger.committedEnds(selector);
     const counters = expected(seen.counters, committed);
     const renumberings = new Map<string, readonly Renumbering[]>();
-    for (const { kind, program } of counters) {
-      if (kind === 'sent' && !renumberings.has(program))
-        renumberings.set(program, await renumberingsOf(program));
+    for (const router of programsWith('router')) {
+      const kept = await ledger.keptLogs(selector, router, renumberingEvents);
+      renumberings.set(router, keptRenumberings(kept, isWhole));
     }
     const found = await Promise.all(
       counters.map((counter) =>
@@ -215,7 +223,7 @@ export function createCompletenessCheck(options: CompletenessCheckOptions): Hist
       ),
       ...unknownOnRamps(committed),
     ];
-    return { counters: counters.map((counter) => ({ ...counter, isWhole: !hasStart })), contradictions };
+    return { counters: counters.map((counter) => ({ ...counter, isWhole })), contradictions };
   };
 
   return createHistoryCheck({
@@ -229,7 +237,7 @@ export function createCompletenessCheck(options: CompletenessCheckOptions): Hist
   });
 }
 
-function numbersOf({ count, lowest, highest }: Pick<MissingNumbers, 'count' | 'lowest' | 'highest'>): string {
+function numbersOf({ count, lowest, highest }: MissingNumbers): string {
   return `${count} of them (${lowest === highest ? lowest : `${lowest}…${highest}`})`;
 }
 

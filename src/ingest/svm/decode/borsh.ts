@@ -1,6 +1,9 @@
-/** A reader of borsh, the encoding of Solana programs: little-endian numbers, lengths in front, no padding. */
-
-import { base58, hex } from '@scure/base';
+/**
+ * Reads the bytes of Solana programs: borsh (little-endian numbers, lengths in front, no padding), Anchor's discriminators,
+ * and the texts in which nodes send bytes.
+ */
+import { sha256 } from '@noble/hashes/sha2.js';
+import { base58, base64, hex } from '@scure/base';
 import type { Hex } from '../../../base/hex.ts';
 
 /** Bytes, text or an answer that cannot be what it should be; the message says why. */
@@ -8,10 +11,17 @@ export class UnreadableDataError extends Error {
   override readonly name = 'UnreadableDataError';
 }
 
-/** `0x` and lower-case hexadecimal digits. */
-export type { Hex };
+/** What `read` returns; undefined where it cannot be read. */
+export function readable<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof UnreadableDataError) return undefined;
+    throw error;
+  }
+}
 
-const PUBLIC_KEY_BYTES = 32;
+// ---- Borsh
 
 export class BorshReader {
   readonly #bytes: Uint8Array;
@@ -33,7 +43,6 @@ export class BorshReader {
     return this.#bytes.subarray(this.#at - length, this.#at);
   }
 
-  /** Little-endian. */
   unsigned(length: number): bigint {
     return littleEndian(this.fixed(length));
   }
@@ -48,10 +57,6 @@ export class BorshReader {
 
   u64(): bigint {
     return this.unsigned(8);
-  }
-
-  i64(): bigint {
-    return BigInt.asIntN(64, this.u64());
   }
 
   u128(): bigint {
@@ -73,7 +78,7 @@ export class BorshReader {
   }
 
   publicKey(): string {
-    return base58.encode(this.fixed(PUBLIC_KEY_BYTES));
+    return base58.encode(this.fixed(32));
   }
 
   bytes(): Uint8Array {
@@ -108,4 +113,63 @@ export function littleEndian(bytes: Uint8Array): bigint {
 
 export function hexOf(bytes: Uint8Array): Hex {
   return `0x${hex.encode(bytes)}`;
+}
+
+// ---- Discriminators: the first 8 bytes of events, accounts and instruction data, from the hash of a name
+
+export const DISCRIMINATOR_BYTES = 8;
+
+/**
+ * 16 hexadecimal digits.
+ *
+ * @example discriminatorOf('event', 'CCIPMessageSent') // '174d49b77bb97339'
+ */
+export function discriminatorOf(kind: 'event' | 'account' | 'global', name: string): string {
+  const hash = sha256(new TextEncoder().encode(`${kind}:${name}`));
+  return hex.encode(hash.subarray(0, DISCRIMINATOR_BYTES));
+}
+
+/** Of data that is too short for one, all that is there. */
+export function discriminatorIn(data: Uint8Array): string {
+  return hex.encode(data.subarray(0, DISCRIMINATOR_BYTES));
+}
+
+// ---- Texts of nodes
+
+const ALPHABET = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
+const DIGITS = /^[1-9A-HJ-NP-Za-km-z]*$/;
+/** So many digits are a number that is exact. */
+const EXACT_DIGITS = 9;
+
+/**
+ * Throws an UnreadableDataError where the text is not base58. The decoder of @scure/base rejects more than 4,096
+ * characters, and the data of a call has up to 10,240 bytes.
+ */
+export function decodeBase58(text: string): Uint8Array {
+  if (!DIGITS.test(text)) throw new UnreadableDataError('data that is not base58');
+  const value = numberOf(text);
+  const digits = value === 0n ? '' : value.toString(16);
+  const bytes = hex.decode(digits.padStart(digits.length + (digits.length % 2), '0'));
+  const zeros = text.search(/[^1]|$/);
+  return Uint8Array.from([...new Uint8Array(zeros), ...bytes]);
+}
+
+/** By halves: the time grows more slowly than with the square of the length. */
+function numberOf(text: string): bigint {
+  if (text.length <= EXACT_DIGITS) {
+    let value = 0;
+    for (const digit of text) value = 58 * value + ALPHABET.indexOf(digit);
+    return BigInt(value);
+  }
+  const half = text.length >> 1;
+  return numberOf(text.slice(0, half)) * 58n ** BigInt(text.length - half) + numberOf(text.slice(half));
+}
+
+/** Throws an UnreadableDataError where the text is not base64. */
+export function decodeBase64(text: string): Uint8Array {
+  try {
+    return base64.decode(text);
+  } catch {
+    throw new UnreadableDataError('data that is not base64');
+  }
 }

@@ -5,9 +5,7 @@ import type { CalledRole } from '../../../domain/failures/program-errors.ts';
 import { LOG_TRUNCATED, type ProgramFailure } from '../../../domain/failures/program-failure.ts';
 import { cleanClaim, withoutDisguise } from '../../../domain/names/claimed-text.ts';
 import type { Instruction, SolanaTransaction } from '../transaction.ts';
-import { UnreadableDataError } from './borsh.ts';
-import { type Discriminator, discriminatorIn, discriminatorOf } from './discriminators.ts';
-import { decodeBase58 } from './encoded-data.ts';
+import { decodeBase58, discriminatorIn, discriminatorOf, readable } from './borsh.ts';
 
 /** The end of a log has the error and the calls that led to it. Programs write what they want in between. */
 const MAX_LINES = 60;
@@ -48,7 +46,7 @@ function failureOf({ error, logs, instructions }: SolanaTransaction, offRamp: st
   };
 }
 
-const roles: ReadonlyMap<Discriminator, CalledRole> = new Map([
+const roles: ReadonlyMap<string, CalledRole> = new Map([
   [discriminatorOf('global', 'ccip_receive'), 'receiver'],
   [discriminatorOf('global', 'release_or_mint_tokens'), 'pool'],
   [discriminatorOf('global', 'verify_not_cursed'), 'rmn'],
@@ -56,12 +54,7 @@ const roles: ReadonlyMap<Discriminator, CalledRole> = new Map([
 
 /** What the off-ramp calls a program for. The data is the off-ramp's, so no program can pass for another. */
 export function calledRole({ data }: Instruction): CalledRole | undefined {
-  try {
-    return roles.get(discriminatorIn(decodeBase58(data)));
-  } catch (error) {
-    if (error instanceof UnreadableDataError) return undefined;
-    throw error;
-  }
+  return readable(() => roles.get(discriminatorIn(decodeBase58(data))));
 }
 
 /** Without control characters, which no line needs and the store cannot hold. */

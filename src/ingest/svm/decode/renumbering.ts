@@ -2,13 +2,11 @@
  * The events with which a router sets the sequence number of a lane back, or to one that it had before: after them two
  * messages of a lane may have the same number. They are kept beside unreadable logs, where the completeness check finds them.
  */
-import type { CcipEvent, EventName } from './events.ts';
+import type { EventName, EventOf } from './layouts.ts';
 
 const BUMPED = 'CcipVersionForDestChainVersionBumped';
 const ROLLED_BACK = 'CcipVersionForDestChainVersionRolledBack';
 export const renumberingEvents = [BUMPED, ROLLED_BACK] as const satisfies readonly EventName[];
-
-type RenumberingEvent = Extract<CcipEvent, { readonly previousSequenceNumber: bigint }>;
 
 export interface Renumbering {
   readonly slot: number;
@@ -20,7 +18,7 @@ export interface Renumbering {
 }
 
 /** The topics under which the event is kept. */
-export function keptTopics(event: RenumberingEvent): readonly string[] {
+export function keptTopics(event: EventOf<(typeof renumberingEvents)[number]>): readonly string[] {
   const { name, destChainSelector, previousSequenceNumber, newSequenceNumber } = event;
   return [name, ...[destChainSelector, previousSequenceNumber, newSequenceNumber].map(String)];
 }

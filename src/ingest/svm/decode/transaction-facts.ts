@@ -22,18 +22,21 @@ import {
   UnreadableLogError,
 } from '../../engine/event-facts.ts';
 import type { Instruction, SolanaTransaction } from '../transaction.ts';
-import { hexOf, UnreadableDataError } from './borsh.ts';
-import { decodeBase58, decodeBase64 } from './encoded-data.ts';
-import { type CcipEvent, type EventName, eventNameOf, type MerkleRoot, readEvent } from './events.ts';
+import { decodeBase58, decodeBase64, hexOf, readable, UnreadableDataError } from './borsh.ts';
 import { calledRole, executionDetails } from './execution-details.ts';
 import {
-  type CcipInstruction,
+  type EventName,
+  type EventOf,
+  eventNameOf,
   type InstructionName,
+  type InstructionOf,
   instructionNameOf,
+  type MerkleRoot,
+  readEvent,
   readInstruction,
   relayedEvent,
   selfEmittedEventName,
-} from './instructions.ts';
+} from './layouts.ts';
 import { type Frame, type ProgramLogs, readProgramLogs } from './program-logs.ts';
 import { keptTopics, renumberingEvents } from './renumbering.ts';
 import { sentMessage } from './sent-message.ts';
@@ -71,31 +74,25 @@ export interface TransactionReading {
 }
 
 /** An event, and where it stands. */
-interface Found<E extends CcipEvent = CcipEvent> {
+interface Found<Name extends EventName = EventName> {
   readonly program: string;
   readonly logIndex: number;
   /** The call that emitted it; undefined where the node's instructions lack it. */
   readonly instruction: Instruction | undefined;
   /** Whether that call failed. False where that cannot be told. */
   readonly isFailed: boolean;
-  readonly event: E;
+  readonly event: EventOf<Name>;
 }
 
-type EventOf<Name extends EventName, Event = CcipEvent> = Event extends { readonly name: infer Names }
-  ? Name extends Names
-    ? Event
-    : never
-  : never;
-
 /** An instruction of a trusted program that changes what is recorded. */
-interface Call {
+interface Call<Name extends InstructionName = InstructionName> {
   readonly program: string;
   /** The index of a log that would stand behind all lines: what has no line is seen here. */
   readonly logIndex: number;
   /** Base58. */
   readonly data: string;
   readonly instruction: Instruction;
-  readonly call: CcipInstruction;
+  readonly call: InstructionOf<Name>;
 }
 
 /** A transaction taken apart, and what has been made of it so far. */
@@ -124,8 +121,7 @@ const routerEvents: ReadonlySet<EventName> = new Set<EventName>([
   'CCIPMessageSent',
   'OfframpAdded',
   'OfframpRemoved',
-  'CcipVersionForDestChainVersionBumped',
-  'CcipVersionForDestChainVersionRolledBack',
+  ...renumberingEvents,
 ]);
 
 /** @param at ISO 8601 time of the transaction's block */
@@ -143,16 +139,14 @@ export function readTransaction(
     untrusted: 0,
     isContradictory: false,
   };
-  const found: Found[] = [];
-  const calls: Call[] = [];
-  const context: Context = { transaction, network, programs, at, logs, found, calls, report };
-  found.push(...readEvents(context));
+  const empty: Context = { transaction, network, programs, at, logs, found: [], calls: [], report };
+  const found = readEvents(empty);
   if (transaction.isFailed) {
-    readAttempts(context);
+    readAttempts({ ...empty, found });
     // A failed transaction has changed nothing: what of it cannot be read is not missing.
     return { ...report, unreadable: [], hasRouterEvent: false };
   }
-  calls.push(...readCalls(context));
+  const context = { ...empty, found, calls: readCalls(empty) };
   readSends(context);
   readCommits(context);
   readExecutions(context);
@@ -173,18 +167,11 @@ function readEvents(context: Context): readonly Found[] {
     const name = data && eventNameOf(data);
     if (!data || !name || routerEvents.has(name) !== isRouter) return [];
     const event = attempt(context, place, name, () => readEvent(name, data));
-    const instruction = instructionOf(frame, transaction);
+    const instruction = transaction.instructions.filter((one) => one.program === program)[frame.order];
     if (!instruction) report.isContradictory = true;
     const isFailed = hasFailed(frame, instruction, transaction);
     return event ? [{ program, logIndex, event, instruction, isFailed }] : [];
   });
-}
-
-function instructionOf(
-  { program, order }: Frame,
-  { instructions }: SolanaTransaction,
-): Instruction | undefined {
-  return instructions.filter((instruction) => instruction.program === program)[order];
 }
 
 /** Where its last line was cut off, a call at the top level has failed if its instruction has. */
@@ -197,8 +184,8 @@ function hasFailed(
   return depth === 1 && failedIndex !== undefined && instruction?.outerIndex === failedIndex;
 }
 
-function eventsOf<Name extends EventName>({ found }: Context, name: Name): readonly Found<EventOf<Name>>[] {
-  return found.filter((entry): entry is Found<EventOf<Name>> => entry.event.name === name);
+function eventsOf<Name extends EventName>({ found }: Context, ...names: readonly Name[]) {
+  return found.filter((entry): entry is Found<Name> => names.some((name) => name === entry.event.name));
 }
 
 function readCalls(context: Context): readonly Call[] {
@@ -219,15 +206,8 @@ function readCalls(context: Context): readonly Call[] {
   });
 }
 
-type CallOf<Name extends InstructionName> = Call & {
-  readonly call: Extract<CcipInstruction, { readonly name: Name }>;
-};
-
-function callsOf<Name extends InstructionName>(
-  { calls }: Context,
-  ...names: readonly Name[]
-): readonly CallOf<Name>[] {
-  return calls.filter((entry): entry is CallOf<Name> => names.some((name) => name === entry.call.name));
+function callsOf<Name extends InstructionName>({ calls }: Context, ...names: readonly Name[]) {
+  return calls.filter((entry): entry is Call<Name> => names.some((name) => name === entry.call.name));
 }
 
 // ---- From parts to facts
@@ -272,7 +252,7 @@ function readSends(context: Context): void {
 }
 
 /** Copies of sends in calls of a router to its rmn_remote, which cannot be cut. */
-function relayedSends({ transaction, programs }: Context): readonly Found<EventOf<'CCIPMessageSent'>>[] {
+function relayedSends({ transaction, programs }: Context): readonly Found<'CCIPMessageSent'>[] {
   return transaction.instructions.flatMap(({ program, caller, data }, index) => {
     if (caller === undefined || programs.rmnRemoteOf(caller.program) !== program) return [];
     // One that cannot be read is no loss: the event of the logs counts, and its absence is noticed.
@@ -345,7 +325,7 @@ function readExecutions(context: Context): void {
  */
 function deliveredMessage(
   { transaction }: Context,
-  { instruction, call: { report } }: CallOf<'execute' | 'manually_execute'>,
+  { instruction, call: { report } }: Call<'execute' | 'manually_execute'>,
 ): Pick<EventOf<'ExecutionStateChanged'>, 'messageId' | 'sourceChainSelector'> | undefined {
   const isDelivered = transaction.instructions.some(
     (called) => called.caller === instruction && ['receiver', 'pool'].includes(calledRole(called) ?? ''),
@@ -359,8 +339,7 @@ function readLaneEvents(context: Context): void {
     const { offramp: offRamp, sourceChainSelector: sourceSelector } = event;
     context.report.registrations.push({ router: program, offRamp, sourceSelector });
   }
-  const renumberings = renumberingEvents.flatMap((name) => eventsOf(context, name));
-  for (const { program, logIndex, event } of renumberings) {
+  for (const { program, logIndex, event } of eventsOf(context, ...renumberingEvents)) {
     const { name, destChainSelector, previousSequenceNumber, newSequenceNumber } = event;
     keep(
       context,
@@ -425,16 +404,6 @@ function attempt<T>(context: Context, place: Place, what: string, read: () => T)
     if (!(error instanceof UnreadableDataError || error instanceof UnreadableLogError)) throw error;
     keep(context, place, `${what}: ${error.message}`);
     return undefined;
-  }
-}
-
-/** Undefined where it cannot be read. */
-function readable<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof UnreadableDataError) return undefined;
-    throw error;
   }
 }
 
