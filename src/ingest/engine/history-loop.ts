@@ -6,15 +6,14 @@
  * upper end, and a worker that is killed loses no more than what it had in flight. The number of pieces and of events that
  * wait is bounded. A piece that no endpoint gives goes to the ledger of failures, and reading goes on below it.
  */
-import { type IndexLedger, isUnrecoverable, type PendingRange } from '../../store/ledger/index-ledger.ts';
+import { isUnrecoverable, type PendingRange } from '../../store/ledger/index-ledger.ts';
 import { untilLater } from '../work.ts';
-import { type HistoryReading, logProblemsOf } from './block-readings.ts';
-import { type Concurrency, createConcurrency } from './concurrency.ts';
-import type { NetworkReader } from './family.ts';
+import { type HistoryReading, historyStep, logProblemsOf, StaleReadingError } from './block-readings.ts';
+import { createConcurrency } from './concurrency.ts';
+import type { NetworkReader, NetworkSource } from './family.ts';
 import { problemKindOf, reasonOf } from './faults.ts';
-import { historyStep, type ReadPiece, StaleReadingError } from './history-step.ts';
-import type { ReadMark } from './recorder.ts';
-import { retryDelay, type WorkerTiming } from './timing.ts';
+import type { ReadMark } from './progress.ts';
+import { retryDelay } from './timing.ts';
 
 /** How often a piece is tried before it goes to the ledger of failures. */
 const ATTEMPTS = 3;
@@ -32,31 +31,6 @@ const ITEMS_PER_STEP = 2_000;
  */
 const HEAD_START_MS = 10_000;
 const HEAD_POLL_MS = 20;
-
-export interface HistoryLoopOptions {
-  /** CCIP's number for the network. */
-  readonly selector: string;
-  readonly ledger: IndexLedger;
-  readonly reader: NetworkReader;
-  readonly timing: WorkerTiming;
-  /** Of each endpoint. */
-  readonly requestsPerSecond: number;
-  /** Whether history begins with the routers, not at a configured block or time. */
-  readonly startsWithRouters: boolean;
-  /** Whether there are new blocks that have not been read. They come first. */
-  readonly isHeadBehind: () => boolean;
-}
-
-export interface HistoryLoop {
-  /** Whether all of history has been read, or is on the ledger of failures. */
-  readonly isEmpty: boolean;
-  readonly isSearchingRouters: boolean;
-  /** Rounds in a row in which nothing could be read, and why the latest one failed. */
-  readonly failedRounds: number;
-  readonly lastFailure: string | null;
-  /** Runs until the signal; throws what cannot be retried: a lost lease, or a newer schema. */
-  run(signal: AbortSignal): Promise<void>;
-}
 
 /** What the loop works on, as of the backlog's version that it has seen. A later version always means to plan anew. */
 type Phase =
@@ -96,10 +70,17 @@ interface Piece {
 
 type PieceRead = Piece & { readonly state: { readonly name: 'read' } };
 
-export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
-  const { selector, ledger, reader, timing, startsWithRouters } = options;
+/**
+ * @param source where history begins (null: with the routers), and the rate limit of each endpoint
+ * @param isHeadBehind whether there are new blocks that have not been read. They come first.
+ */
+export function createHistoryLoop(
+  reader: NetworkReader,
+  source: Pick<NetworkSource, 'start' | 'requestsPerSecond'>,
+  isHeadBehind: () => boolean,
+) {
   const { progress } = reader;
-  const { head, recorder, problem } = progress;
+  const { selector, ledger, head, recorder, problem, timing } = progress;
   const pause = recorder.backlogPause;
   let phase: Phase = { name: 'starting', version: undefined };
   let outage: Outage | null = null;
@@ -112,21 +93,10 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
   let itemsPerPiece = 0;
   let headStartUntil = 0;
 
-  const concurrency: Concurrency = createConcurrency({
-    requestsPerSecond: options.requestsPerSecond,
-    usage: () => {
-      const endpoints = reader.health();
-      return {
-        healthy: endpoints.filter(({ healthy }) => healthy).length,
-        requests: endpoints.reduce((sum, { requests }) => sum + requests, 0),
-      };
-    },
-    inFlight: () => inFlight,
-    clock: () => performance.now(),
-  });
+  const concurrency = createConcurrency(source.requestsPerSecond, reader.health, () => inFlight);
 
   const isOutdated = (): boolean => phase.version !== recorder.backlogVersion;
-  const isHeadFirst = (): boolean => performance.now() < headStartUntil && options.isHeadBehind();
+  const isHeadFirst = (): boolean => performance.now() < headStartUntil && isHeadBehind();
 
   // ---- Reading
 
@@ -236,15 +206,10 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
   };
 
   const recordPieces = async (row: PendingRange, ready: readonly PieceRead[]): Promise<void> => {
-    const read: readonly ReadPiece[] = ready.map(({ from, to, state: { reading, mark } }) => ({
-      from,
-      to,
-      reading,
-      mark,
-    }));
+    const read = ready.map(({ from, to, state: { reading, mark } }) => ({ from, to, reading, mark }));
     try {
       await recorder.record(() => ({
-        ...historyStep(row, read, progress, startsWithRouters),
+        ...historyStep(row, read, progress, source.start === null),
         done: { id: row.id, from: Math.min(...read.map(({ from }) => from)) },
       }));
     } catch (error) {
@@ -335,19 +300,22 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
   };
 
   return {
+    /** Whether all of history has been read, or is on the ledger of failures. */
     get isEmpty() {
       return phase.name === 'idle' && !isOutdated();
     },
     get isSearchingRouters() {
       return phase.name === 'reading' && phase.purpose === 'routers';
     },
+    /** Rounds in a row in which nothing could be read, and why the latest one failed. */
     get failedRounds() {
       return outage?.rounds ?? 0;
     },
     get lastFailure() {
       return outage?.reason ?? null;
     },
-    async run(signal) {
+    /** Runs until the signal; throws what cannot be retried: a lost lease, or a newer schema. */
+    async run(signal: AbortSignal): Promise<void> {
       while (!signal.aborted) {
         try {
           await goOn(signal);

@@ -6,9 +6,10 @@ import type { SvmSource } from './settings.ts';
 import { classifySvmRpcError } from './svm-rpc-errors.ts';
 
 export function createChain(source: SvmSource, options: EndpointPoolOptions): Chain {
-  const { network, rpc, requestsPerSecond, batchSize } = source;
+  const { network } = source;
   const pool = createEndpointPool(
-    { networkName: network.name, rpc, requestsPerSecond, batchSize, classifyRpcError: classifySvmRpcError },
+    source,
+    classifySvmRpcError,
     (endpoint, nodeOptions) => createNode(endpoint, network, nodeOptions),
     options,
   );

@@ -60,7 +60,8 @@ async function probeEndpoint(
     timing: usualTiming,
     classifyRpcError: classifySvmRpcError,
   });
-  const node = createNode(endpoint, source.network, { now, onHead: () => undefined });
+  const ignored = () => undefined;
+  const node = createNode(endpoint, source.network, { now, onHead: ignored, writeLog: ignored });
   const textOf = (problem: string) =>
     // Problems begin with the name of their endpoint, which the reader has already.
     problem.startsWith(`${name}: `) ? problem.slice(name.length + 2) : problem;

@@ -24,7 +24,7 @@ import { NodeError } from '../../../src/ingest/engine/faults.ts';
 import * as abi from '../../../src/ingest/evm/contracts/abi.ts';
 import type { GenuineContract } from '../../../src/ingest/evm/contracts/contracts.ts';
 import { createDecoder, type Decoded } from '../../../src/ingest/evm/decode/decoder.ts';
-import { extraArgsTags } from '../../../src/ingest/evm/decode/extra-args.ts';
+import { extraArgsTags } from '../../../src/ingest/evm/decode/v16.ts';
 import type { Block, CallAnswer, ChainLog, ContractCall, Hex } from '../../../src/ingest/evm/rpc/chain.ts';
 import { rangePieces } from '../../../src/store/write/lane-facts.ts';
 import { encodeEvent } from '../../virtual-chain/ccip-events.ts';

@@ -10,11 +10,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { backoffMs } from '../../../base/backoff.ts';
 import type { WriteLog } from '../../../base/log.ts';
 import { operatorProblems, type ProblemKind } from '../../../domain/networks/indexing-problem.ts';
+import type { Network } from '../../../domain/networks/networks.ts';
 import { NodeError, RequestRejectedError } from '../faults.ts';
 import {
   createEndpoint,
   type Endpoint,
   EndpointError,
+  type EndpointOptions,
   type EndpointTiming,
   usualTiming,
 } from './endpoint.ts';
@@ -33,6 +35,8 @@ export interface PooledNodeOptions {
   readonly now: () => number;
   /** Called with the height of every head that the node returns. */
   readonly onHead: (headBlock: number) => void;
+  /** Called with what was learned of the endpoint. */
+  readonly writeLog: WriteLog;
 }
 
 export interface EndpointHealth {
@@ -80,22 +84,8 @@ export interface EndpointPool<Node> {
   close(): void;
 }
 
-export interface EndpointPoolSource {
-  /** For messages. */
-  readonly networkName: string;
-  readonly rpc: readonly URL[];
-  readonly requestsPerSecond: number;
-  readonly batchSize: number;
-  readonly classifyRpcError: ClassifyRpcError;
-}
-
-export interface EndpointPoolOptions {
+export interface EndpointPoolOptions extends Partial<Pick<EndpointOptions, 'signal' | 'now' | 'random'>> {
   readonly userAgent: string;
-  readonly signal?: AbortSignal;
-  /** Milliseconds since 1970. */
-  readonly now?: () => number;
-  /** From 0 to 1. */
-  readonly random?: () => number;
   /** Called when an endpoint is set back and when it returns. */
   readonly writeLog?: WriteLog;
   readonly timing?: Partial<EndpointTiming>;
@@ -132,12 +122,17 @@ interface Member<Node> {
 }
 
 export function createEndpointPool<Node extends PooledNode>(
-  source: EndpointPoolSource,
+  source: Pick<EndpointOptions, 'requestsPerSecond' | 'batchSize'> & {
+    readonly network: Network;
+    readonly rpc: readonly URL[];
+  },
+  classifyRpcError: ClassifyRpcError,
   createNode: (endpoint: Endpoint, options: PooledNodeOptions) => Node,
   options: EndpointPoolOptions,
 ): EndpointPool<Node> {
-  const { networkName: network } = source;
-  const { userAgent, now = Date.now, random = Math.random, writeLog } = options;
+  const { requestsPerSecond, batchSize } = source;
+  const network = source.network.name;
+  const { userAgent, now = Date.now, random = Math.random, writeLog = () => undefined } = options;
   const timing = { ...usualTiming, ...options.timing };
   const ending = new AbortController();
   const { signal } = ending;
@@ -151,15 +146,15 @@ export function createEndpointPool<Node extends PooledNode>(
     const endpoint = createEndpoint({
       url,
       name,
-      learned: (text) => writeLog?.(`${name}: ${text}`, { network }),
-      requestsPerSecond: source.requestsPerSecond,
-      batchSize: source.batchSize,
+      learned: (text) => writeLog(`${name}: ${text}`, { network }),
+      requestsPerSecond,
+      batchSize,
       userAgent,
       signal,
       now,
       random,
       timing,
-      classifyRpcError: source.classifyRpcError,
+      classifyRpcError,
     });
     const onHead = (headBlock: number) => {
       member.headBlock = headBlock;
@@ -167,7 +162,7 @@ export function createEndpointPool<Node extends PooledNode>(
     };
     const member: Member<Node> = {
       endpoint,
-      node: createNode(endpoint, { now, onHead }),
+      node: createNode(endpoint, { now, onHead, writeLog }),
       isWell: false,
       restsUntil: 0,
       strikes: 0,
@@ -198,7 +193,7 @@ export function createEndpointPool<Node extends PooledNode>(
     member.restsUntil = performance.now() + restMs;
     if (wasWell) {
       const level = operatorProblems.has(fault.kind) ? 'error' : 'warn';
-      writeLog?.(`${fault.message}; set back for ${(restMs / 1000).toFixed(1)} s`, { level, network });
+      writeLog(`${fault.message}; set back for ${(restMs / 1000).toFixed(1)} s`, { level, network });
     }
   };
 
@@ -209,7 +204,7 @@ export function createEndpointPool<Node extends PooledNode>(
       try {
         await member.node.checkIn();
         if (member.era !== era) return false;
-        if (member.problem !== null) writeLog?.(`${member.endpoint.name} is back`, { network });
+        if (member.problem !== null) writeLog(`${member.endpoint.name} is back`, { network });
         member.isWell = true;
         member.problem = null;
         return true;
@@ -270,11 +265,12 @@ export function createEndpointPool<Node extends PooledNode>(
     /** Counted before anything is waited for: of many who choose at once, each sees what the others chose. */
     const claim = async (member: Member<Node>): Promise<boolean> => {
       member.load++;
-      const isClaimed = await isFarEnough(member, minimumHead).catch((error: unknown) => {
-        member.load--;
-        throw error;
-      });
-      if (!isClaimed) member.load--;
+      let isClaimed = false;
+      try {
+        isClaimed = await isFarEnough(member, minimumHead);
+      } finally {
+        if (!isClaimed) member.load--;
+      }
       return isClaimed;
     };
     if (isShared) for (const member of members) if (!member.isWell) startCheckingIn(member);
@@ -369,12 +365,10 @@ export function createEndpointPool<Node extends PooledNode>(
     if (foundNone && (await waitForOne())) outcome = await offer(work, minimumHead, asNeeded);
     if ('result' in outcome) return outcome.result;
     if (outcome.fault !== undefined) throw outcome.fault;
-    const [troubled] = members.filter((member) => problemOf(member) !== null);
+    const troubled = members.find((member) => problemOf(member) !== null);
     if (!troubled) throw new NodeError('no endpoint', 'unreachable');
-    throw new NodeError(
-      problemOf(troubled) ?? 'no endpoint',
-      troubled.problem === null ? 'behind' : troubled.problemKind,
-    );
+    const kind = troubled.problem === null ? 'behind' : troubled.problemKind;
+    throw new NodeError(problemOf(troubled) ?? 'no endpoint', kind);
   };
 
   const membersOf = (nodes: Node | readonly Node[]): Set<Member<Node>> => {

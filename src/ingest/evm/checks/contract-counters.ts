@@ -5,15 +5,7 @@
 import { addressFromBytes } from '../../../domain/addresses.ts';
 import { networkBySelector } from '../../../domain/networks/networks.ts';
 import type { LaneCounter, RampRegistration } from '../../../store/ledger/index-ledger.ts';
-import {
-  answerOf,
-  callOf,
-  getNextNumber15,
-  getNextNumber16,
-  getNextNumber20,
-  getSourceConfig16,
-  lowerCase,
-} from '../contracts/abi.ts';
+import * as abi from '../contracts/abi.ts';
 import type { GenuineContract } from '../contracts/contracts.ts';
 import type { CallAnswer, ChainNode, ContractCall, Hex } from '../rpc/chain.ts';
 
@@ -55,17 +47,17 @@ function viewsOf(
     case 'onRamp':
       if ('destChainSelector' in contract) {
         const lane = laneOf(network, contract.destChainSelector, address);
-        return numberView('sent', lane, getNextNumber15, callOf(getNextNumber15, address));
+        return numberView('sent', lane, abi.getNextNumber15, abi.callOf(abi.getNextNumber15, address));
       }
       return remotes.flatMap((remote) => {
-        const view = contract.version === '2.0.0' ? getNextNumber20 : getNextNumber16;
-        const call = callOf(view, address, BigInt(remote));
+        const view = contract.version === '2.0.0' ? abi.getNextNumber20 : abi.getNextNumber16;
+        const call = abi.callOf(view, address, BigInt(remote));
         return numberView('sent', laneOf(network, remote, address), view, call);
       });
     case 'commitStore': {
       const lane = laneOf(contract.sourceChainSelector, network, contract.onRamp);
       const own = lane && { ...lane, contract: address };
-      return numberView('committed', own, getNextNumber15, callOf(getNextNumber15, address));
+      return numberView('committed', own, abi.getNextNumber15, abi.callOf(abi.getNextNumber15, address));
     }
     case 'offRamp':
       return contract.version === '1.6.0'
@@ -82,10 +74,12 @@ type Lane = Pick<ContractCounter, 'sourceSelector' | 'destSelector' | 'onramp' |
 function laneOf(sourceSelector: string, destSelector: string, onRamp: Hex): Lane | undefined {
   const family = networkBySelector(sourceSelector)?.family;
   const spelling = family && addressFromBytes(onRamp.slice(2), family);
-  return spelling && { sourceSelector, destSelector, onramp: spelling.bytes, contract: lowerCase(onRamp) };
+  return (
+    spelling && { sourceSelector, destSelector, onramp: spelling.bytes, contract: abi.lowerCase(onRamp) }
+  );
 }
 
-type NextNumber = typeof getNextNumber15 | typeof getNextNumber16 | typeof getNextNumber20;
+type NextNumber = typeof abi.getNextNumber15 | typeof abi.getNextNumber16 | typeof abi.getNextNumber20;
 
 /** Without a lane whose source we know there is nothing to compare with. */
 function numberView(
@@ -96,15 +90,15 @@ function numberView(
 ): readonly CounterView[] {
   if (!lane) return [];
   const read = (answer: CallAnswer) =>
-    counted(lane, kind, answerOf<NextNumber['outputs']>(view, answer)?.[0]);
+    counted(lane, kind, abi.answerOf<NextNumber['outputs']>(view, answer)?.[0]);
   return [{ call, read }];
 }
 
 function sourceConfigView(offRamp: Hex, source: string, network: string): CounterView {
   return {
-    call: callOf(getSourceConfig16, offRamp, BigInt(source)),
+    call: abi.callOf(abi.getSourceConfig16, offRamp, BigInt(source)),
     read(answer) {
-      const [config] = answerOf(getSourceConfig16, answer) ?? [];
+      const [config] = abi.answerOf(abi.getSourceConfig16, answer) ?? [];
       const lane = config && laneOf(source, network, config.onRamp);
       return lane && counted({ ...lane, contract: offRamp }, 'committed', config.minSeqNr);
     },

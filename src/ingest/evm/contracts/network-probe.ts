@@ -4,7 +4,7 @@ import type { EndpointReport, NetworkReport, ProbeFinding, ProbeOptions } from '
 import { endpointNames } from '../../engine/json-rpc/endpoint-pool.ts';
 import { type EndpointProbe, type Found, MAX_ADDRESSES, probeEndpoint } from '../rpc/endpoint-probe.ts';
 import type { EvmSource } from '../settings.ts';
-import { watchedTopics } from './contracts.ts';
+import { watchedTopics } from './abi.ts';
 
 /** Below this, history takes more requests than most plans allow. */
 const SHORT_RANGE = 100;
@@ -12,9 +12,7 @@ const SHORT_RANGE = 100;
 export async function probeNetwork(source: EvmSource, options: ProbeOptions): Promise<NetworkReport> {
   const names = endpointNames(source.rpc);
   const probes = await Promise.all(
-    source.rpc.map((url, index) =>
-      probeEndpoint(source, { ...options, url, name: names[index] ?? url.host, random: Math.random }),
-    ),
+    source.rpc.map((url, index) => probeEndpoint(source, url, names[index] ?? url.host, options)),
   );
   const answering = probes.filter(({ head }) => 'value' in head);
   return {

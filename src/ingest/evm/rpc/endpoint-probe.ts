@@ -2,18 +2,14 @@
  * Probes one endpoint with the queries that the indexer makes: whether it is a node of the network, what it accepts in one
  * query for logs, and how far back its logs and its state go.
  */
+import type { ProbeOptions } from '../../engine/family.ts';
 import { NodeError, RangeTooLargeError } from '../../engine/faults.ts';
-import {
-  AnswerTooHeavyError,
-  createEndpoint,
-  type EndpointOptions,
-  usualTiming,
-} from '../../engine/json-rpc/endpoint.ts';
-import { answerOf, callOf, typeAndVersion } from '../contracts/abi.ts';
-import { currentRegistrations, watchedTopics } from '../contracts/contracts.ts';
+import { AnswerTooHeavyError, createEndpoint, usualTiming } from '../../engine/json-rpc/endpoint.ts';
+import { answerOf, callOf, typeAndVersion, watchedTopics } from '../contracts/abi.ts';
+import { currentRegistrations } from '../contracts/contracts.ts';
+import { startBlockOf } from '../history-start.ts';
 import type { EvmSource } from '../settings.ts';
-import { startBlockOf } from '../start-block.ts';
-import type { Block, Hex } from './chain.ts';
+import type { Hex } from './chain.ts';
 import { classifyEvmRpcError } from './evm-rpc-errors.ts';
 import { AddressRequiredError } from './log-queries.ts';
 import { createNode } from './node.ts';
@@ -21,39 +17,8 @@ import { createNode } from './node.ts';
 /** A value, or why there is none, for people. */
 export type Found<T> = { readonly value: T } | { readonly problem: string };
 
-/** What was not reached because the endpoint failed before is left out. */
-export interface EndpointProbe {
-  readonly name: string;
-  /** It answers, and is a node of this network. */
-  readonly head: Found<Block>;
-  readonly finalized?: Found<Block>;
-  /** How many calls it takes in one request, up to what is configured. */
-  readonly batchSize?: Found<number>;
-  /** Blocks in one query for the logs of every contract, up to what is configured; null where it wants addresses. */
-  readonly logRangeOfAll?: Found<number | null>;
-  /** Blocks in one query for the logs of known contracts, up to what is configured. */
-  readonly logRange?: Found<number>;
-  /** Topics and addresses in one filter, up to those that were tried. */
-  readonly filterSize?: Found<FilterSize>;
-  readonly hasReceipts?: Found<boolean>;
-  /** Whether there are logs at the first block to index, as far as its blooms tell; that block. */
-  readonly logsFrom?: Found<number>;
-  /** How many blocks back there is state, in powers of ten; all the way: the height of the chain. */
-  readonly stateDepth?: Found<number>;
-  readonly routers?: Found<readonly RouterFound[]>;
-}
-
-export interface FilterSize {
-  readonly topics: number;
-  readonly addresses: number;
-}
-
-export interface RouterFound {
-  readonly address: Hex;
-  readonly hasCode: boolean;
-  /** What it calls itself, such as `Router 1.2.0`; null where it does not say. */
-  readonly type: string | null;
-}
+/** What was not reached because the endpoint failed before is undefined. */
+export type EndpointProbe = Awaited<ReturnType<typeof probeEndpoint>>;
 
 /** Addresses in one filter, at most: the indexer asks by address where it knows no more contracts than this. */
 export const MAX_ADDRESSES = 100;
@@ -70,19 +35,20 @@ const timing = {
   firstPauseMs: 500,
 };
 
-export async function probeEndpoint(
-  source: EvmSource,
-  options: Omit<EndpointOptions, 'requestsPerSecond' | 'batchSize' | 'timing' | 'classifyRpcError'>,
-): Promise<EndpointProbe> {
+export async function probeEndpoint(source: EvmSource, url: URL, name: string, options: ProbeOptions) {
   const { requestsPerSecond, batchSize, maxRange, routers, start } = source;
   const endpoint = createEndpoint({
     ...options,
+    url,
+    name,
+    random: Math.random,
     requestsPerSecond,
     batchSize,
     timing,
     classifyRpcError: classifyEvmRpcError,
   });
-  const node = createNode(endpoint, source, { now: options.now, onHead: () => undefined });
+  const ignored = () => undefined;
+  const node = createNode(endpoint, source, { now: options.now, onHead: ignored, writeLog: ignored });
   let isSilent = false;
 
   /** Undefined once the endpoint has left us waiting: each further question would wait as long. */
@@ -98,8 +64,7 @@ export async function probeEndpoint(
   };
 
   const head = await found(() => node.checkIn());
-  if (head === undefined || 'problem' in head)
-    return { name: endpoint.name, head: head ?? { problem: 'silent' } };
+  if (head === undefined || 'problem' in head) return { name, head: head ?? { problem: 'silent' } };
   const newest = head.value;
   /** Whether a call has a result, of whatever shape. */
   const isAnswered = async (method: string, ...params: readonly unknown[]): Promise<boolean> => {
@@ -116,19 +81,15 @@ export async function probeEndpoint(
     return [...known].slice(0, MAX_ADDRESSES);
   };
 
+  /** Blocks in one query for logs, up to what is configured. */
   const longestRange = async (addresses: readonly Hex[] | undefined): Promise<number> => {
     let taken = 0;
     let rpcError: RangeTooLargeError | undefined;
     for (let wanted = 10; taken < Math.min(maxRange, newest.number + 1) && !rpcError; wanted *= 10) {
       const blocks = Math.min(wanted, maxRange, newest.number + 1);
       try {
-        const fromBlock = newest.number - blocks + 1;
-        await node.logs({
-          fromBlock,
-          toBlock: newest.number,
-          topics: watchedTopics,
-          ...(addresses && { addresses }),
-        });
+        const range = { fromBlock: newest.number - blocks + 1, toBlock: newest.number };
+        await node.logs({ ...range, topics: watchedTopics, ...(addresses && { addresses }) });
         taken = blocks;
       } catch (error) {
         if (!(error instanceof RangeTooLargeError)) throw error;
@@ -140,24 +101,23 @@ export async function probeEndpoint(
     return Math.max(taken, accepted);
   };
 
+  /** The same for the logs of every contract; null where it wants addresses. */
   const longestRangeOfAll = (): Promise<number | null> =>
     longestRange(undefined).catch((error: unknown) => {
       if (error instanceof AddressRequiredError) return null;
       throw error;
     });
 
-  const filterSize = async (): Promise<FilterSize> => {
-    await node.logs({
-      fromBlock: newest.number,
-      toBlock: newest.number,
-      topics: watchedTopics,
-      addresses: await knownAddresses(),
-    });
+  /** Topics and addresses in one filter, up to those that were tried. */
+  const filterSize = async () => {
+    const block = { fromBlock: newest.number, toBlock: newest.number };
+    await node.logs({ ...block, topics: watchedTopics, addresses: await knownAddresses() });
     const { maxTopics = watchedTopics.length, maxAddresses = MAX_ADDRESSES, offersLogs } = node.logLimits;
-    if (!offersLogs) throw new NodeError(`${endpoint.name}: eth_getLogs: it rejects every query`, 'refused');
+    if (!offersLogs) throw new NodeError(`${name}: eth_getLogs: it rejects every query`, 'refused');
     return { topics: maxTopics, addresses: maxAddresses };
   };
 
+  /** The first block to index, if there are logs from there on, as far as its blooms tell. */
   const firstLogs = async (): Promise<number> => {
     const wanted = (await startBlockOf(node, start, newest)) ?? 0;
     const block = Math.min(wanted, newest.number);
@@ -176,11 +136,12 @@ export async function probeEndpoint(
     const isEmpty = answer !== undefined && 'result' in answer && JSON.stringify(answer.result) === '[]';
     if (isEmpty)
       throw new NodeError(
-        `${endpoint.name}: eth_getLogs: it shows no logs of block ${promising.number}, whose header says that there are some`,
+        `${name}: eth_getLogs: it shows no logs of block ${promising.number}, whose header says that there are some`,
         'history-missing',
       );
   };
 
+  /** How many blocks back there is state, in powers of ten; all the way: the height of the chain. */
   const depthOfState = async (): Promise<number> => {
     const [router = `0x${'0'.repeat(40)}`] = routers;
     let depth = 0;
@@ -192,7 +153,8 @@ export async function probeEndpoint(
     return depth;
   };
 
-  const askRouters = async (): Promise<readonly RouterFound[]> => {
+  /** Whether there is a contract, and what it calls itself, such as `Router 1.2.0`; null where it does not say. */
+  const askRouters = async () => {
     const answers = await node.calls(routers.map((router) => callOf(typeAndVersion, router)));
     const codes = await endpoint.ask(
       routers.map((router) => ({ method: 'eth_getCode', params: [router, 'latest'] })),
@@ -205,32 +167,26 @@ export async function probeEndpoint(
     });
   };
 
+  /** How many calls it takes in one request, up to what is configured. */
   const takenBatch = async (): Promise<number> => {
     const { batchSize: planned } = endpoint;
     await endpoint.ask(Array.from({ length: planned }, () => ({ method: 'eth_chainId', params: [] })));
     return endpoint.batchSize;
   };
 
-  const finalized = await found(() => node.finalized(newest));
-  const routersFound = await found(askRouters);
-  const batch = await found(takenBatch);
-  const filters = await found(filterSize);
-  const logRangeOfAll = await found(longestRangeOfAll);
-  const logRange = await found(() => longestRange(routers));
-  const hasReceipts = await found(async () => (await node.receiptLogs([newest.hash], [])) !== undefined);
-  const logsFrom = await found(firstLogs);
-  const stateDepth = await found(depthOfState);
+  // In this order: what is learned of batches and filters serves the later questions.
   return {
-    name: endpoint.name,
+    name,
+    /** It answers, and is a node of this network. */
     head,
-    ...(finalized && { finalized }),
-    ...(routersFound && { routers: routersFound }),
-    ...(batch && { batchSize: batch }),
-    ...(filters && { filterSize: filters }),
-    ...(logRangeOfAll && { logRangeOfAll }),
-    ...(logRange && { logRange }),
-    ...(hasReceipts && { hasReceipts }),
-    ...(logsFrom && { logsFrom }),
-    ...(stateDepth && { stateDepth }),
+    finalized: await found(() => node.finalized(newest)),
+    routers: await found(askRouters),
+    batchSize: await found(takenBatch),
+    filterSize: await found(filterSize),
+    logRangeOfAll: await found(longestRangeOfAll),
+    logRange: await found(() => longestRange(routers)),
+    hasReceipts: await found(async () => (await node.receiptLogs([newest.hash], [])) !== undefined),
+    logsFrom: await found(firstLogs),
+    stateDepth: await found(depthOfState),
   };
 }

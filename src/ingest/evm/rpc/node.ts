@@ -3,7 +3,6 @@
  * the range, contracts and topics asked for, in order, none twice, of one chain.
  */
 
-import type { WriteLog } from '../../../base/log.ts';
 import { NodeError } from '../../engine/faults.ts';
 import { createAnswerReader } from '../../engine/json-rpc/answer-reader.ts';
 import {
@@ -43,15 +42,10 @@ const RECEIPTS_AT_ONCE = 4;
 const TIMES_TOO_HEAVY = 3;
 const MAX_HEAVY_CALLS = 10_000;
 
-export interface NodeOptions extends PooledNodeOptions {
-  /** Called with what was learned of the endpoint. */
-  readonly writeLog?: WriteLog;
-}
-
 export function createNode(
   endpoint: Endpoint,
   { network, finality }: Pick<EvmSource, 'network' | 'finality'>,
-  { now, onHead, writeLog = () => undefined }: NodeOptions,
+  { now, onHead, writeLog }: PooledNodeOptions,
 ): RpcNode {
   const { name } = endpoint;
   let offersReceipts = true;

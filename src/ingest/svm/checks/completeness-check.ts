@@ -6,9 +6,8 @@ import { type Network, networkBySelector } from '../../../domain/networks/networ
 import type { BlockRange, CheckLedger, LaneKey } from '../../../store/ledger/index-ledger.ts';
 import type { Store } from '../../../store/store.ts';
 import { NodeError } from '../../engine/faults.ts';
-import { createHistoryCheck, type HistoryCheck } from '../../engine/history-check.ts';
+import { type Contradiction, createHistoryCheck, type HistoryCheck } from '../../engine/history-check.ts';
 import type { Progress } from '../../engine/progress.ts';
-import type { Contradiction } from '../../engine/rescans.ts';
 import type { Chain } from '../chain.ts';
 import { UnreadableDataError } from '../decode/borsh.ts';
 import { keptRenumberings, type Renumbering, renumberingEvents } from '../decode/renumbering.ts';
@@ -219,8 +218,6 @@ export function createCompletenessCheck(options: CompletenessCheckOptions): Hist
   };
 
   return createHistoryCheck({
-    selector,
-    ledger,
     progress,
     health: () => chain.health(),
     words: { counted: 'accounts', units: 'slots' },
