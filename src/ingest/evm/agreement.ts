@@ -44,9 +44,14 @@ export function createAgreement({ log, timing }: Progress, chain: Chain, accepts
   const waits = createEndpointWaits(timing.secondOpinionMs);
   let isAloneLogged = false;
 
-  /** The view of the next endpoint that was not asked yet; undefined where none is left that answers. */
-  const nextView = (asked: readonly ChainNode[], number: number, furtherNumber: number | undefined) =>
-    chain.secondOpinion(asked, async (node): Promise<OtherView> => {
+  /**
+   * What the other endpoints that answer show, one after the other.
+   *
+   * @param furtherNumberOf of a further block that the next one is asked for
+   */
+  const otherViews = (witness: ChainNode, number: number, furtherNumberOf: () => number | undefined) =>
+    chain.opinions(witness, async (node): Promise<OtherView> => {
+      const furtherNumber = furtherNumberOf();
       const tips = await tipsOf(node, number);
       const isFurtherThere = furtherNumber !== undefined && furtherNumber <= tips.head.number;
       const [further] = isFurtherThere ? await node.blocks([furtherNumber]) : [];
@@ -87,13 +92,9 @@ export function createAgreement({ log, timing }: Progress, chain: Chain, accepts
       isEnough: (agreed: Agreed) => boolean,
     ): Promise<Agreed | Disagreement> {
       if (chain.health().length === 1) return { common: block, final, isAlone: true };
-      const asked = [node];
       let against: (BlockId & { readonly name: string }) | undefined;
       let best: Agreed | undefined;
-      for (;;) {
-        const view = await nextView(asked, block.number, against?.number);
-        if (!view) break;
-        asked.push(view.node);
+      for await (const view of otherViews(node, block.number, () => against?.number)) {
         waits.answered(view.node.name);
         const common = await commonOf(node, block, view);
         if (common) {
@@ -136,11 +137,7 @@ export function createAgreement({ log, timing }: Progress, chain: Chain, accepts
       isNewer: (head: Block) => boolean,
     ): Promise<BlockId> {
       if (acceptsDeepReorgs) return final;
-      const asked = [node];
-      for (;;) {
-        const view = await nextView(asked, final.number, lost.number);
-        if (!view) break;
-        asked.push(view.node);
+      for await (const view of otherViews(node, final.number, () => lost.number)) {
         if (view.further?.hash === lost.hash)
           throw new NodeError(
             `${node.name} has another chain than the one that was read, which ${view.node.name} has`,

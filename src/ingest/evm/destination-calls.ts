@@ -32,7 +32,7 @@ export function openEvmCalls(source: EvmSource, options: DestinationCallsOptions
 }
 
 function createCallNode(endpoint: Endpoint, source: EvmSource, options: PooledNodeOptions): CallNode {
-  const { checkIn, head, headOf } = createNode(endpoint, source, options);
+  const { checkIn, head, headIn } = createNode(endpoint, source, options);
   const { name } = endpoint;
   const { parsed, resultOf } = createAnswerReader({ name, malformed: MalformedAnswerError });
 
@@ -47,7 +47,7 @@ function createCallNode(endpoint: Endpoint, source: EvmSource, options: PooledNo
           params: [{ from, to, data }, 'latest'],
         })),
       ]);
-      const { number, timestamp } = headOf(resultOf(latest, 'eth_getBlockByNumber'));
+      const { number, timestamp } = headIn(latest);
       const outcomes = calls.map((_, index) => {
         const answer = answers[index];
         if (answer !== undefined && 'error' in answer) {

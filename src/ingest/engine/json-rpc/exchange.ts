@@ -28,20 +28,14 @@ export class UnansweredError extends Error {
   }
 }
 
-export type Post = (payload: string) => Promise<HttpAnswer>;
-
 /** What ten thousand long messages take; more than that is asked for in parts. */
 const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
 
 export function createPost(
   target: URL,
   timing: ExchangeTiming,
-  {
-    userAgent,
-    signal,
-    now,
-  }: { readonly userAgent: string; readonly signal: AbortSignal; readonly now: () => number },
-): Post {
+  { userAgent, signal, now }: { userAgent: string; signal: AbortSignal; now: () => number },
+) {
   const url = withoutCredentials(target);
   const authorization = basicAuthorization(target);
   const headers = {
@@ -78,7 +72,7 @@ export function createPost(
     }
   };
 
-  return async (payload) => {
+  return async (payload: string): Promise<HttpAnswer> => {
     try {
       return await attempt(payload);
     } catch (error) {
