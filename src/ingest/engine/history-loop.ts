@@ -34,8 +34,6 @@ const HEAD_POLL_MS = 20;
 
 /** What the loop works on, as of the backlog's version that it has seen. A later version always means to plan anew. */
 type Phase =
-  /** The backlog has not been looked at yet. */
-  | { readonly name: 'starting'; readonly version: undefined }
   /** The pending ranges that come first, all of one purpose, are being read. */
   | {
       readonly name: 'reading';
@@ -43,8 +41,8 @@ type Phase =
       readonly purpose: PendingRange['purpose'];
       readonly ranges: readonly PendingRange[];
     }
-  /** Nothing is pending. */
-  | { readonly name: 'idle'; readonly version: number };
+  /** Nothing is pending, or the backlog has not been looked at yet. */
+  | { readonly name: 'idle'; readonly version: number | undefined };
 
 /** A run of failures, of any pieces: repeated failures must not wear out an endpoint. */
 interface Outage {
@@ -82,7 +80,7 @@ export function createHistoryLoop(
   const { progress } = reader;
   const { selector, ledger, head, recorder, problem, timing } = progress;
   const pause = recorder.backlogPause;
-  let phase: Phase = { name: 'starting', version: undefined };
+  let phase: Phase = { name: 'idle', version: undefined };
   let outage: Outage | null = null;
   /** Down to where each range of the backlog is cut into pieces, by id. */
   const cutDownTo = new Map<string, number>();
@@ -101,10 +99,8 @@ export function createHistoryLoop(
   // ---- Reading
 
   const hasRoom = (): boolean => {
-    const waiting = pieces.reduce(
-      (sum, { state }) => sum + (state.name === 'read' ? state.reading.items : 0),
-      0,
-    );
+    const items = pieces.map(({ state }) => (state.name === 'read' ? state.reading.items : 0));
+    const waiting = items.reduce((sum, count) => sum + count, 0);
     return waiting + (inFlight + 1) * itemsPerPiece <= MAX_ITEMS;
   };
 
@@ -286,17 +282,9 @@ export function createHistoryLoop(
   const goOn = async (signal: AbortSignal): Promise<void> => {
     if (phase.name !== 'reading' && isOutdated()) headStartUntil = performance.now() + HEAD_START_MS;
     if (isOutdated()) phase = await plan();
-    switch (phase.name) {
-      case 'reading':
-        if (pieces.length === 0 && phase.ranges.every(isCut)) phase = await plan();
-        return work(signal);
-      case 'idle':
-        return pause.wait(Infinity, signal);
-      case 'starting':
-        return undefined;
-      default:
-        return phase satisfies never;
-    }
+    if (phase.name === 'idle') return pause.wait(Infinity, signal);
+    if (pieces.length === 0 && phase.ranges.every(isCut)) phase = await plan();
+    return work(signal);
   };
 
   return {

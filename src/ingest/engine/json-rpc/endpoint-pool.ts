@@ -99,28 +99,6 @@ const MAX_STRIKES_OF_RPC_ERRORS = 2;
 /** How long the next endpoint is not asked because this one may yet answer. */
 const HEAD_START_MS = 2_000;
 
-interface Member<Node> {
-  readonly endpoint: Endpoint;
-  readonly node: Node;
-  /** It has said who it is, and nothing has failed since. */
-  isWell: boolean;
-  /** On the clock of performance.now(). */
-  restsUntil: number;
-  /** Failures that are not forgiven yet: each doubles the rest. */
-  strikes: number;
-  failures: number;
-  /** Pieces of work under way. */
-  load: number;
-  problem: string | null;
-  problemKind: ProblemKind;
-  headBlock: number | null;
-  /** When it was last found behind, and the head that was required. */
-  behind: { readonly at: number; readonly minimumHead: number } | null;
-  checkingIn: Promise<boolean> | null;
-  /** Counts its failures, so that many pieces of work that fail at once are one. */
-  era: number;
-}
-
 export function createEndpointPool<Node extends PooledNode>(
   source: Pick<EndpointOptions, 'requestsPerSecond' | 'batchSize'> & {
     readonly network: Network;
@@ -141,7 +119,7 @@ export function createEndpointPool<Node extends PooledNode>(
   options.signal?.addEventListener('abort', stop);
 
   const names = endpointNames(source.rpc);
-  const members = source.rpc.map((url, index): Member<Node> => {
+  const members = source.rpc.map((url, index) => {
     const name = names[index] ?? url.host;
     const endpoint = createEndpoint({
       url,
@@ -160,25 +138,32 @@ export function createEndpointPool<Node extends PooledNode>(
       member.headBlock = headBlock;
       if (member.behind !== null && headBlock >= member.behind.minimumHead) member.behind = null;
     };
-    const member: Member<Node> = {
+    const member = {
       endpoint,
       node: createNode(endpoint, { now, onHead, writeLog }),
+      /** It has said who it is, and nothing has failed since. */
       isWell: false,
+      /** On the clock of performance.now(). */
       restsUntil: 0,
+      /** Failures that are not forgiven yet: each doubles the rest. */
       strikes: 0,
       failures: 0,
+      /** Pieces of work under way. */
       load: 0,
-      problem: null,
-      problemKind: 'unknown',
-      headBlock: null,
-      behind: null,
-      checkingIn: null,
+      problem: null as string | null,
+      problemKind: 'unknown' as ProblemKind,
+      headBlock: null as number | null,
+      /** When it was last found behind, and the head that was required. */
+      behind: null as { readonly at: number; readonly minimumHead: number } | null,
+      checkingIn: null as Promise<boolean> | null,
+      /** Counts its failures, so that many pieces of work that fail at once are one. */
       era: 0,
     };
     return member;
   });
+  type Member = (typeof members)[number];
 
-  const setBack = (member: Member<Node>, fault: NodeError, era: number, maxStrikes = MAX_STRIKES): void => {
+  const setBack = (member: Member, fault: NodeError, era: number, maxStrikes = MAX_STRIKES): void => {
     member.failures++;
     // Another piece of work has reported this failure before.
     if (member.era !== era) return;
@@ -198,7 +183,7 @@ export function createEndpointPool<Node extends PooledNode>(
   };
 
   /** Resolves to whether it is well. Never rejects, except when everything ends. */
-  const checkIn = (member: Member<Node>): Promise<boolean> => {
+  const checkIn = (member: Member): Promise<boolean> => {
     const { era } = member;
     const check = async () => {
       try {
@@ -221,12 +206,12 @@ export function createEndpointPool<Node extends PooledNode>(
   };
 
   /** In the background. Its failures are reported by the next piece of work. */
-  const startCheckingIn = (member: Member<Node>): void => {
+  const startCheckingIn = (member: Member): void => {
     if (performance.now() >= member.restsUntil) checkIn(member).catch(() => undefined);
   };
 
   /** Whether its head is at `minimumHead` or above; asks again where its last known head is lower. */
-  const isFarEnough = async (member: Member<Node>, minimumHead: number | undefined): Promise<boolean> => {
+  const isFarEnough = async (member: Member, minimumHead: number | undefined): Promise<boolean> => {
     if (minimumHead === undefined || (member.headBlock ?? -1) >= minimumHead) return true;
     const isKnown = member.behind !== null && performance.now() - member.behind.at < timing.firstPauseMs;
     if (!isKnown) {
@@ -244,7 +229,7 @@ export function createEndpointPool<Node extends PooledNode>(
     return false;
   };
 
-  const problemOf = (member: Member<Node>): string | null =>
+  const problemOf = (member: Member): string | null =>
     member.problem ??
     (member.behind === null
       ? null
@@ -257,13 +242,13 @@ export function createEndpointPool<Node extends PooledNode>(
    * @param isNeeded whether one that is slow to say who it is is waited for until its time is out
    */
   const nextWell = async (
-    tried: ReadonlySet<Member<Node>>,
+    tried: ReadonlySet<Member>,
     minimumHead: number | undefined,
     isNeeded: boolean,
     isShared: boolean,
-  ): Promise<Member<Node> | undefined> => {
+  ): Promise<Member | undefined> => {
     /** Counted before anything is waited for: of many who choose at once, each sees what the others chose. */
-    const claim = async (member: Member<Node>): Promise<boolean> => {
+    const claim = async (member: Member): Promise<boolean> => {
       member.load++;
       let isClaimed = false;
       try {
@@ -310,7 +295,7 @@ export function createEndpointPool<Node extends PooledNode>(
   };
 
   /** Ends with one piece of work less under way. */
-  const attempt = async <T>(member: Member<Node>, work: (node: Node) => Promise<T>): Promise<T> => {
+  const attempt = async <T>(member: Member, work: (node: Node) => Promise<T>): Promise<T> => {
     const { era } = member;
     try {
       const result = await work(member.node);
@@ -330,11 +315,7 @@ export function createEndpointPool<Node extends PooledNode>(
   const offer = async <T>(
     work: (node: Node) => Promise<T>,
     minimumHead: number | undefined,
-    {
-      tried,
-      isNeeded,
-      isShared = false,
-    }: { readonly tried: Set<Member<Node>>; readonly isNeeded: boolean; readonly isShared?: boolean },
+    { tried, isNeeded, isShared }: { tried: Set<Member>; isNeeded: boolean; isShared: boolean },
   ): Promise<{ readonly result: T } | { readonly fault: NodeError | undefined }> => {
     let fault: NodeError | undefined;
     for (;;) {
@@ -371,7 +352,7 @@ export function createEndpointPool<Node extends PooledNode>(
     throw new NodeError(problemOf(troubled) ?? 'no endpoint', kind);
   };
 
-  const membersOf = (nodes: Node | readonly Node[]): Set<Member<Node>> => {
+  const membersOf = (nodes: Node | readonly Node[]): Set<Member> => {
     const wanted = new Set([nodes].flat());
     return new Set(members.filter(({ node }) => wanted.has(node)));
   };
@@ -381,7 +362,8 @@ export function createEndpointPool<Node extends PooledNode>(
     share: (work, minimumHead, avoided = []) => runOnOne(work, minimumHead, avoided, true),
 
     async secondOpinion(asked, work, minimumHead) {
-      const outcome = await offer(work, minimumHead, { tried: membersOf(asked), isNeeded: false });
+      const tried = membersOf(asked);
+      const outcome = await offer(work, minimumHead, { tried, isNeeded: false, isShared: false });
       return 'result' in outcome ? outcome.result : undefined;
     },
 

@@ -7,7 +7,6 @@ import { zeroAddresses } from '../../../domain/addresses.ts';
 import type { TokenAmount } from '../../../domain/message.ts';
 import type { Network } from '../../../domain/networks/networks.ts';
 import {
-  committedFact,
   knownNetwork,
   rejectOtherSource,
   spelled,
@@ -19,11 +18,13 @@ import type { BatchedCalls } from '../contracts/batched-calls.ts';
 import type { CommitStore, LaneOffRamp, LaneOnRamp, OtherContract } from '../contracts/contracts.ts';
 import type { CallAnswer, ChainLog, Hex } from '../rpc/chain.ts';
 import {
+  committedHere,
   type Execution,
   executedFacts,
   type LogContext,
   type LogReading,
   nothing,
+  partsBefore20,
   sentFact,
 } from './log-reading.ts';
 
@@ -54,8 +55,6 @@ export function* readSendRequested(context: LogContext<LaneOnRamp>): BatchedCall
       receiver: message.receiver,
       nonce: message.nonce.toString(),
       sequenceNumber: message.sequenceNumber.toString(),
-      routerAddress: router === zeroAddress ? null : router,
-      data: message.data,
       tokenAmounts: message.tokenAmounts.map(({ token, amount }, index) => ({
         sourceTokenAddress: token,
         amount: amount.toString(),
@@ -64,13 +63,7 @@ export function* readSendRequested(context: LogContext<LaneOnRamp>): BatchedCall
           : toldTransfer(message.sourceTokenData[index] ?? '0x', network, dest)),
       })),
       extraArgs: { gasLimit: message.gasLimit.toString(), allowOutOfOrderExecution: message.nonce === 0n },
-      version: emitter.version,
-      finality: 0,
-      verifiers: null,
-      executor: null,
-      fees: {
-        fixedFeesDetails: { tokenAddress: message.feeToken, totalAmount: message.feeTokenAmount.toString() },
-      },
+      ...partsBefore20(context, router, message),
     },
     { message: executable(message) },
   );
@@ -125,27 +118,15 @@ function untoldTransfer(poolAnswer: CallAnswer, tokenData: Hex, dest: Network): 
   };
 }
 
-export function readReportAccepted({ emitter, log, network, seen }: LogContext<CommitStore>): LogReading {
+export function readReportAccepted(context: LogContext<CommitStore>): LogReading {
+  const { emitter, log } = context;
   const [, [report]] = abi.readEvent(abi.reportAccepted, log);
   // A report may bring prices alone.
   if (report.merkleRoot === zeroHash) return nothing;
   const source = knownNetwork(emitter.sourceChainSelector, 'source');
-  const { min, max } = report.interval;
-  const committed = committedFact(
-    {
-      min,
-      max,
-      merkleRoot: report.merkleRoot,
-      offramp: spelled(emitter.offRamp, network.family, 'off-ramp'),
-    },
-    {
-      sourceChainSelector: source.selector,
-      destChainSelector: network.selector,
-      onramp: spelled(emitter.onRamp, source.family, 'on-ramp'),
-    },
-    seen,
-  );
-  return { facts: [committed], problems: [] };
+  const root = { ...report.interval, merkleRoot: report.merkleRoot };
+  const onramp = spelled(emitter.onRamp, source.family, 'on-ramp');
+  return { facts: [committedHere(root, source, onramp, emitter.offRamp, context)], problems: [] };
 }
 
 /** An RMN blesses roots of every commit store that asks it; only those of ours mean something. */

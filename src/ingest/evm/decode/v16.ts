@@ -1,9 +1,8 @@
 /** CCIP 1.6: one on-ramp and one off-ramp a chain, which commits too; destinations of every family. */
 import { decodeAbiParameters, slice, zeroAddress } from 'viem';
-import type { Fact, RangeFact } from '../../../domain/facts.ts';
+import type { Fact } from '../../../domain/facts.ts';
 import type { Message } from '../../../domain/message.ts';
 import {
-  committedFact,
   gasOf,
   knownNetwork,
   onRampOf,
@@ -17,7 +16,15 @@ import * as abi from '../contracts/abi.ts';
 import type { BatchedCalls } from '../contracts/batched-calls.ts';
 import type { CommonRamp } from '../contracts/contracts.ts';
 import type { ChainLog, Hex } from '../rpc/chain.ts';
-import { type Execution, executedFacts, type LogContext, type LogReading, sentFact } from './log-reading.ts';
+import {
+  committedHere,
+  type Execution,
+  executedFacts,
+  type LogContext,
+  type LogReading,
+  partsBefore20,
+  sentFact,
+} from './log-reading.ts';
 
 export function* readMessageSent16(context: LogContext<CommonRamp>): BatchedCalls<LogReading> {
   const { emitter, log, network } = context;
@@ -56,17 +63,9 @@ export function* readMessageSent16(context: LogContext<CommonRamp>): BatchedCall
       receiver,
       nonce: header.nonce.toString(),
       sequenceNumber: sequenceNumber.toString(),
-      routerAddress: router === zeroAddress ? null : router,
-      data: message.data,
       tokenAmounts,
       extraArgs,
-      version: emitter.version,
-      finality: 0,
-      verifiers: null,
-      executor: null,
-      fees: {
-        fixedFeesDetails: { tokenAddress: message.feeToken, totalAmount: message.feeTokenAmount.toString() },
-      },
+      ...partsBefore20(context, router, message),
     },
     {
       message: executableMessage(message, {
@@ -90,7 +89,11 @@ export function readCommitReport(context: LogContext<CommonRamp>): LogReading {
   const problems: string[] = [];
   for (const [index, root] of [...blessed, ...unblessed].entries()) {
     try {
-      const committed = committedRoot(root, context);
+      const { minSeqNr: min, maxSeqNr: max, merkleRoot } = root;
+      const source = knownNetwork(root.sourceChainSelector, 'source');
+      const onramp = onRampOf(root.onRampAddress, source);
+      const { address } = context.emitter;
+      const committed = committedHere({ min, max, merkleRoot }, source, onramp, address, context);
       facts.push(committed);
       if (index < blessed.length) facts.push({ ...committed, kind: 'Blessed' });
     } catch (error) {
@@ -99,32 +102,6 @@ export function readCommitReport(context: LogContext<CommonRamp>): LogReading {
     }
   }
   return { facts, problems };
-}
-
-interface MerkleRoot {
-  readonly sourceChainSelector: bigint;
-  readonly onRampAddress: Hex;
-  readonly minSeqNr: bigint;
-  readonly maxSeqNr: bigint;
-  readonly merkleRoot: Hex;
-}
-
-function committedRoot(root: MerkleRoot, { emitter, network, seen }: LogContext): RangeFact {
-  const source = knownNetwork(root.sourceChainSelector, 'source');
-  return committedFact(
-    {
-      min: root.minSeqNr,
-      max: root.maxSeqNr,
-      merkleRoot: root.merkleRoot,
-      offramp: spelled(emitter.address, network.family, 'off-ramp'),
-    },
-    {
-      sourceChainSelector: source.selector,
-      destChainSelector: network.selector,
-      onramp: onRampOf(root.onRampAddress, source),
-    },
-    seen,
-  );
 }
 
 export function readExecution16(context: LogContext<CommonRamp>): LogReading {
