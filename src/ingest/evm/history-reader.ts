@@ -9,7 +9,7 @@ import type { Progress } from '../engine/progress.ts';
 import { requireChain } from './head.ts';
 import type { BlockReader } from './reading.ts';
 import type { Chain, ChainNode, Hex } from './rpc/chain.ts';
-import { createRangeLimits, type RangeLimits } from './rpc/range-limits.ts';
+import { createRangeLimits } from './rpc/range-limits.ts';
 import type { EvmSource } from './settings.ts';
 
 /** Logs that one piece should have: enough to be worth a transaction, few enough for many pieces to fit in memory. */
@@ -24,15 +24,6 @@ const MAX_CHECKED_BLOCKS = 250;
  */
 const MAX_CHECKED_ABOVE_FINAL = 1_024;
 
-/** What is known of an endpoint. */
-interface EndpointState {
-  readonly limits: RangeLimits;
-  /** The final block that it was last asked for: whether its chain has it. */
-  agreement: { readonly hash: string; readonly check: Promise<void> } | undefined;
-  /** Whether its limit of blocks was reported. It changes from time to time, which is not worth a line. */
-  isLimitReported: boolean;
-}
-
 /** @param avoided names of endpoints that history is not read from */
 export function createHistoryReader(
   source: EvmSource,
@@ -42,18 +33,21 @@ export function createHistoryReader(
   avoided: () => readonly string[],
 ) {
   const maxBlocks = source.verify === 'all' ? Math.min(MAX_CHECKED_BLOCKS, source.maxRange) : source.maxRange;
-  /** By name, which is unique among the endpoints of a network. */
-  const endpoints = new Map<string, EndpointState>();
+  const newState = () => ({
+    limits: createRangeLimits(maxBlocks),
+    /** The final block that the endpoint was last asked for: whether its chain has it. */
+    agreement: undefined as { readonly hash: string; readonly check: Promise<void> } | undefined,
+    /** Whether its limit of blocks was reported. It changes from time to time, which is not worth a line. */
+    isLimitReported: false,
+  });
+  /** What is known of endpoints, by name, which is unique among those of a network. */
+  const endpoints = new Map<string, ReturnType<typeof newState>>();
   /** How long a range with the wanted number of logs is, by those that were read last. */
   let wantedBlocks = maxBlocks;
   let rangesBeforeGrowth = 0;
 
-  const stateOf = ({ name }: ChainNode): EndpointState => {
-    const known = endpoints.get(name) ?? {
-      limits: createRangeLimits(maxBlocks),
-      agreement: undefined,
-      isLimitReported: false,
-    };
+  const stateOf = ({ name }: ChainNode) => {
+    const known = endpoints.get(name) ?? newState();
     endpoints.set(name, known);
     return known;
   };

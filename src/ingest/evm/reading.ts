@@ -15,8 +15,8 @@ import { watchedTopics } from './contracts/abi.ts';
 import { agreedRegistrations, identifyTogether } from './contracts/contract-agreement.ts';
 import { type GenuineContract, type Registration, registrationsIn } from './contracts/contracts.ts';
 import type { Decoder } from './decode/decoder.ts';
+import { sortLogs } from './rpc/answers.ts';
 import type { Block, Chain, ChainLog, ChainNode, Hex } from './rpc/chain.ts';
-import { sortLogs } from './rpc/log-order.ts';
 import { AddressRequiredError } from './rpc/log-queries.ts';
 
 /** What some blocks said, how many logs it took, and in which blocks trusted contracts have logs. */

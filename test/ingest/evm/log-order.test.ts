@@ -1,7 +1,7 @@
 /** The order of logs: brought to one form, or rejected where it contradicts itself. */
 import { expect, test } from 'vitest';
+import { orderLogs } from '../../../src/ingest/evm/rpc/answers.ts';
 import type { ChainLog, Hex } from '../../../src/ingest/evm/rpc/chain.ts';
-import { orderLogs } from '../../../src/ingest/evm/rpc/log-order.ts';
 import { hashOf } from '../../fixtures.ts';
 
 const log = (blockNumber: number, logIndex: number, given: Partial<ChainLog> = {}): ChainLog => ({

@@ -45,7 +45,7 @@ export function createPost(
     ...(authorization !== null && { Authorization: authorization }),
   };
 
-  const exchange = (payload: string) =>
+  const attempt = (payload: string) =>
     withDeadline(signal, async (deadline): Promise<HttpAnswer> => {
       const endAfter = (ms: number, what: string) =>
         deadline.restart(ms, new UnansweredError('slow', `${what} within ${ms / 1000} s`));
@@ -60,17 +60,11 @@ export function createPost(
       endAfter(timing.bodyMs, 'no whole answer');
       const retryAfterMs = parseRetryAfterMs(response.headers.get('retry-after'), now());
       return { status: response.status, retryAfterMs, body: await readJson(response) };
-    });
-
-  const attempt = async (payload: string): Promise<HttpAnswer> => {
-    try {
-      return await exchange(payload);
-    } catch (error) {
+    }).catch((error: unknown) => {
       signal.throwIfAborted();
       if (error instanceof ResponseTooLongError) throw new UnansweredError('long', error.message);
       throw error instanceof UnansweredError ? error : new UnansweredError('lost', reasonOf(error));
-    }
-  };
+    });
 
   return async (payload: string): Promise<HttpAnswer> => {
     try {

@@ -16,8 +16,8 @@ import { keyOf } from '../confirmation.ts';
 import { watchedTopics } from '../contracts/abi.ts';
 import type { Decoder } from '../decode/decoder.ts';
 import type { EvmContractRegistry } from '../reading.ts';
+import { sortLogs } from '../rpc/answers.ts';
 import type { Chain, ChainLog, ChainNode, Hex } from '../rpc/chain.ts';
-import { sortLogs } from '../rpc/log-order.ts';
 
 /** Blocks that a finding lists. Of more, only their number is kept. */
 const MAX_LISTED = 1_000;

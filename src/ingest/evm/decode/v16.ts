@@ -3,6 +3,7 @@ import { decodeAbiParameters, slice, zeroAddress } from 'viem';
 import type { Fact } from '../../../domain/facts.ts';
 import type { Message } from '../../../domain/message.ts';
 import {
+  executableMessage,
   gasOf,
   knownNetwork,
   onRampOf,
@@ -11,7 +12,6 @@ import {
   spelledToken,
   UnreadableLogError,
 } from '../../engine/event-facts.ts';
-import { executableMessage } from '../../engine/executable-message.ts';
 import * as abi from '../contracts/abi.ts';
 import type { BatchedCalls } from '../contracts/batched-calls.ts';
 import type { CommonRamp } from '../contracts/contracts.ts';

@@ -11,8 +11,8 @@ import { NodeError, RangeTooLargeError } from '../../engine/faults.ts';
 import { AnswerTooHeavyError, EndpointError, type RpcAnswer } from '../../engine/json-rpc/endpoint.ts';
 import type { RpcError, RpcErrorKind } from '../../engine/json-rpc/rpc-error.ts';
 import { inParallel } from '../../work.ts';
+import { sortLogs } from './answers.ts';
 import type { ChainLog, ChainNode, FilterLimits, Hex, LogFilter } from './chain.ts';
-import { sortLogs } from './log-order.ts';
 
 /** The endpoint gives logs only of addresses that are named, or the block has too many logs to ask for all. */
 export class AddressRequiredError extends NodeError {

@@ -19,6 +19,7 @@ import type { EvmSource } from '../settings.ts';
 import {
   bytesOf,
   MalformedAnswerError,
+  orderLogs,
   parseBlock,
   parseLogs,
   parseQuantity,
@@ -26,7 +27,6 @@ import {
   parseTransaction,
 } from './answers.ts';
 import type { Block, CallAnswer, ChainLog, ChainNode, Hex } from './chain.ts';
-import { orderLogs } from './log-order.ts';
 import { createLogQueries, type LogPlace, quantity, type TopicFilter } from './log-queries.ts';
 
 export interface RpcNode extends ChainNode {

@@ -1,27 +1,146 @@
 /**
- * Probes one endpoint with the queries that the indexer makes: whether it is a node of the network, what it accepts in one
- * query for logs, and how far back its logs and its state go.
+ * What `lanescan doctor` reports of an EVM network. Every endpoint is probed, all at the same time, with the queries that the
+ * indexer makes: whether it is a node of the network, what it accepts in one query for logs, and how far back its logs and
+ * its state go.
  */
-import type { ProbeOptions } from '../../engine/family.ts';
-import { NodeError, RangeTooLargeError } from '../../engine/faults.ts';
-import { AnswerTooHeavyError, createEndpoint, usualTiming } from '../../engine/json-rpc/endpoint.ts';
-import { answerOf, callOf, typeAndVersion, watchedTopics } from '../contracts/abi.ts';
-import { currentRegistrations } from '../contracts/contracts.ts';
-import { startBlockOf } from '../history-start.ts';
-import type { EvmSource } from '../settings.ts';
-import type { Hex } from './chain.ts';
-import { classifyEvmRpcError } from './evm-rpc-errors.ts';
-import { AddressRequiredError } from './log-queries.ts';
-import { createNode } from './node.ts';
+import { counted } from '../../text/format.ts';
+import type { EndpointReport, NetworkReport, ProbeFinding, ProbeOptions } from '../engine/family.ts';
+import { NodeError, RangeTooLargeError } from '../engine/faults.ts';
+import { AnswerTooHeavyError, createEndpoint, usualTiming } from '../engine/json-rpc/endpoint.ts';
+import { endpointNames } from '../engine/json-rpc/endpoint-pool.ts';
+import { answerOf, callOf, typeAndVersion, watchedTopics } from './contracts/abi.ts';
+import { currentRegistrations } from './contracts/contracts.ts';
+import { startBlockOf } from './history-start.ts';
+import type { Hex } from './rpc/chain.ts';
+import { classifyEvmRpcError } from './rpc/evm-rpc-errors.ts';
+import { AddressRequiredError } from './rpc/log-queries.ts';
+import { createNode } from './rpc/node.ts';
+import type { EvmSource } from './settings.ts';
+
+/** Below this, history takes more requests than most plans allow. */
+const SHORT_RANGE = 100;
+
+export async function probeNetwork(source: EvmSource, options: ProbeOptions): Promise<NetworkReport> {
+  const names = endpointNames(source.rpc);
+  const probes = await Promise.all(
+    source.rpc.map((url, index) => probeEndpoint(source, url, names[index] ?? url.host, options)),
+  );
+  const answering = probes.filter(({ head }) => 'value' in head);
+  return {
+    endpoints: probes.map((probe) => reportOf(source, probe)),
+    routers: answering.length === 0 ? [] : source.routers.map((router) => routerFinding(router, answering)),
+  };
+}
+
+function reportOf(source: EvmSource, probe: EndpointProbe): EndpointReport {
+  const { name, head, finalized, batchSize, filterSize, logRangeOfAll, logRange, logsFrom, stateDepth } =
+    probe;
+  const textOf = (problem: string) =>
+    // Problems begin with the name of their endpoint, which the reader has already.
+    problem.startsWith(`${name}: `) ? problem.slice(name.length + 2) : problem;
+  if ('problem' in head) {
+    const severity = source.rpc.length > 1 ? 'warning' : 'error';
+    const finding = { severity, text: textOf(head.problem), remedy: 'Check its URL and its key.' } as const;
+    return { name, head: null, capabilities: [], findings: [finding] };
+  }
+  const { number } = head.value;
+  const state = known(stateDepth);
+  const capabilities = [
+    described(finalized, (block) => `final up to ${block.number}`),
+    described(logRange, (blocks) => `logs of ${counted(blocks, 'block')} at once`),
+    described(logRangeOfAll, (blocks) =>
+      blocks === null
+        ? 'only by address'
+        : blocks === known(logRange)
+          ? ''
+          : `of ${counted(blocks, 'block')} without an address`,
+    ),
+    described(filterSize, ({ topics, addresses }) =>
+      [
+        ...(topics < watchedTopics.length ? [counted(topics, 'topic')] : []),
+        ...(addresses < MAX_ADDRESSES ? [counted(addresses, 'address', 'addresses')] : []),
+      ]
+        .map((text) => `${text} in one filter`)
+        .join(', '),
+    ),
+    described(batchSize, (calls) => (calls === 1 ? 'no batches' : `batches of ${calls}`)),
+    described(probe.hasReceipts, (offers) => (offers ? '' : 'no receipts')),
+    described(logsFrom, (block) => `logs from block ${block} on`),
+    state === undefined
+      ? ''
+      : state >= number
+        ? 'state of every block'
+        : `state of the newest ${state} blocks or more`,
+  ].filter((text) => text !== '');
+
+  const remedies: readonly (readonly [Found<unknown> | undefined, 'warning' | 'error', string])[] = [
+    [finalized, 'error', 'Set `finality` to a depth in blocks.'],
+    [batchSize, 'warning', 'Set `batchSize: 1`.'],
+    [
+      filterSize !== undefined && 'problem' in filterSize ? filterSize : logRange,
+      'error',
+      'Use an endpoint that answers eth_getLogs.',
+    ],
+    [logsFrom, 'warning', 'Use an endpoint with the whole history, or a later `start`.'],
+    [probe.routers, 'warning', 'Try again; the indexer asks routers all the time.'],
+  ];
+  const findings: ProbeFinding[] = remedies.flatMap(([found, severity, remedy]) =>
+    found !== undefined && 'problem' in found ? [{ severity, text: textOf(found.problem), remedy }] : [],
+  );
+  if (known(logRangeOfAll) === null) {
+    findings.push({
+      severity: 'warning',
+      text: 'it gives logs only of addresses that are named: new blocks take a query for each new contract',
+      remedy: 'It works. An endpoint without this limit finds new ramps with fewer queries.',
+    });
+  }
+  const range = known(logRange);
+  if (range !== undefined && range < Math.min(SHORT_RANGE, source.maxRange, number + 1)) {
+    findings.push({
+      severity: 'warning',
+      text: `it gives logs of ${counted(range, 'block')} at once, and history is long`,
+      remedy: 'Use an endpoint or a plan with a longer range, or a later `start`.',
+    });
+  }
+  return { name, head: head.value, capabilities, findings };
+}
+
+function routerFinding(router: string, probes: readonly EndpointProbe[]): ProbeFinding {
+  const answers = probes.flatMap(({ name, routers }) =>
+    (known(routers) ?? []).filter(({ address }) => address === router).map((found) => ({ name, ...found })),
+  );
+  const subject = `router ${router}`;
+  const remedy = 'Check `routers` against the CCIP directory: everything else is trusted because of them.';
+  const [first] = answers;
+  if (first === undefined) return { severity: 'warning', text: `${subject} could not be asked` };
+  const other = answers.find(({ type, hasCode }) => type !== first.type || hasCode !== first.hasCode);
+  if (other !== undefined) {
+    const text = `${subject}: ${first.name} and ${other.name} disagree about it`;
+    return { severity: 'error', text, remedy };
+  }
+  if (!first.hasCode) return { severity: 'error', text: `${subject}: there is no contract`, remedy };
+  const type = first.type ?? 'nothing';
+  if (!/^Router \d/.test(type)) return { severity: 'error', text: `${subject} calls itself ${type}`, remedy };
+  return { severity: 'ok', text: `${subject} is ${type}` };
+}
+
+function known<T>(found: Found<T> | undefined): T | undefined {
+  return found !== undefined && 'value' in found ? found.value : undefined;
+}
+
+function described<T>(found: Found<T> | undefined, words: (value: T) => string): string {
+  const value = known(found);
+  return value === undefined ? '' : words(value);
+}
 
 /** A value, or why there is none, for people. */
-export type Found<T> = { readonly value: T } | { readonly problem: string };
+type Found<T> = { readonly value: T } | { readonly problem: string };
 
 /** What was not reached because the endpoint failed before is undefined. */
-export type EndpointProbe = Awaited<ReturnType<typeof probeEndpoint>>;
+type EndpointProbe = Awaited<ReturnType<typeof probeEndpoint>>;
 
 /** Addresses in one filter, at most: the indexer asks by address where it knows no more contracts than this. */
-export const MAX_ADDRESSES = 100;
+const MAX_ADDRESSES = 100;
 /** Blocks around the first one that are looked at for logs that their blooms promise. */
 const SAMPLED_BLOCKS = 20;
 const EMPTY_BLOOM = /^0x0*$/;
@@ -35,7 +154,7 @@ const timing = {
   firstPauseMs: 500,
 };
 
-export async function probeEndpoint(source: EvmSource, url: URL, name: string, options: ProbeOptions) {
+async function probeEndpoint(source: EvmSource, url: URL, name: string, options: ProbeOptions) {
   const { requestsPerSecond, batchSize, maxRange, routers, start } = source;
   const endpoint = createEndpoint({
     ...options,
