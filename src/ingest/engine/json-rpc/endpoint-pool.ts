@@ -162,6 +162,14 @@ export function createEndpointPool<Node extends PooledNode>(
     return member;
   });
   type Member = (typeof members)[number];
+  interface Choice {
+    /** Those that do not get the work (again). */
+    readonly tried: Set<Member>;
+    /** Whether one that is slow to say who it is is waited for until its time is out. */
+    readonly isNeeded: boolean;
+    /** Whether the one with the least work comes first, and not the first that is configured. */
+    readonly isShared: boolean;
+  }
 
   const setBack = (member: Member, fault: NodeError, era: number, maxStrikes = MAX_STRIKES): void => {
     member.failures++;
@@ -238,15 +246,9 @@ export function createEndpointPool<Node extends PooledNode>(
   /**
    * The first that is well and far enough among those that were not tried yet; one more piece of work is then counted as
    * under way on it.
-   *
-   * @param isNeeded whether one that is slow to say who it is is waited for until its time is out
    */
-  const nextWell = async (
-    tried: ReadonlySet<Member>,
-    minimumHead: number | undefined,
-    isNeeded: boolean,
-    isShared: boolean,
-  ): Promise<Member | undefined> => {
+  const nextWell = async (minimumHead: number | undefined, choice: Choice): Promise<Member | undefined> => {
+    const { tried, isNeeded, isShared } = choice;
     /** Counted before anything is waited for: of many who choose at once, each sees what the others chose. */
     const claim = async (member: Member): Promise<boolean> => {
       member.load++;
@@ -315,15 +317,15 @@ export function createEndpointPool<Node extends PooledNode>(
   const offer = async <T>(
     work: (node: Node) => Promise<T>,
     minimumHead: number | undefined,
-    { tried, isNeeded, isShared }: { tried: Set<Member>; isNeeded: boolean; isShared: boolean },
+    choice: Choice,
   ): Promise<{ readonly result: T } | { readonly fault: NodeError | undefined }> => {
     let fault: NodeError | undefined;
     for (;;) {
       signal.throwIfAborted();
-      const member = await nextWell(tried, minimumHead, isNeeded, isShared);
+      const member = await nextWell(minimumHead, choice);
       signal.throwIfAborted();
       if (member === undefined) return { fault };
-      tried.add(member);
+      choice.tried.add(member);
       try {
         return { result: await attempt(member, work) };
       } catch (error) {

@@ -4,6 +4,7 @@
  */
 import { addressFromBytes } from '../../../domain/addresses.ts';
 import { networkBySelector } from '../../../domain/networks/networks.ts';
+import { groupBy } from '../../../store/group-by.ts';
 import type { LaneCounter, RampRegistration } from '../../../store/ledger/index-ledger.ts';
 import * as abi from '../contracts/abi.ts';
 import type { GenuineContract } from '../contracts/contracts.ts';
@@ -14,10 +15,12 @@ export interface ContractCounter extends LaneCounter {
   readonly contract: Hex;
 }
 
+type Counter = Omit<ContractCounter, 'isWhole'>;
+
 interface CounterView {
   readonly call: ContractCall;
   /** Undefined where the contract does not answer, or has counted nothing. */
-  read(answer: CallAnswer): Omit<ContractCounter, 'isWhole'> | undefined;
+  read(answer: CallAnswer): Counter | undefined;
 }
 
 /** @param network selector of the chain of these contracts */
@@ -26,13 +29,12 @@ export async function readCounters(
   network: string,
   contracts: Iterable<GenuineContract>,
   registrations: readonly RampRegistration[],
-): Promise<readonly Omit<ContractCounter, 'isWhole'>[]> {
-  const remotes = new Map<string, string[]>();
-  for (const { contract, remote } of registrations)
-    remotes.set(contract, [...(remotes.get(contract) ?? []), remote]);
-  const views = [...contracts].flatMap((contract) =>
-    viewsOf(contract, network, remotes.get(contract.address) ?? []),
-  );
+): Promise<readonly Counter[]> {
+  const ofContract = groupBy(registrations, ({ contract }) => contract);
+  const views = [...contracts].flatMap((contract) => {
+    const remotes = (ofContract.get(contract.address) ?? []).map(({ remote }) => remote);
+    return viewsOf(contract, network, remotes);
+  });
   const answers = await node.calls(views.map(({ call }) => call));
   return views.flatMap(({ read }, index) => read(answers[index]) ?? []);
 }
@@ -68,15 +70,14 @@ function viewsOf(
   }
 }
 
-type Lane = Pick<ContractCounter, 'sourceSelector' | 'destSelector' | 'onramp' | 'contract'>;
+type Lane = Omit<Counter, 'kind' | 'lastNumber'>;
 
 /** Undefined where the source is a network that we do not know: its addresses cannot be spelled. */
 function laneOf(sourceSelector: string, destSelector: string, onRamp: Hex): Lane | undefined {
   const family = networkBySelector(sourceSelector)?.family;
   const spelling = family && addressFromBytes(onRamp.slice(2), family);
-  return (
-    spelling && { sourceSelector, destSelector, onramp: spelling.bytes, contract: abi.lowerCase(onRamp) }
-  );
+  if (!spelling) return undefined;
+  return { sourceSelector, destSelector, onramp: spelling.bytes, contract: abi.lowerCase(onRamp) };
 }
 
 type NextNumber = typeof abi.getNextNumber15 | typeof abi.getNextNumber16 | typeof abi.getNextNumber20;
@@ -105,11 +106,7 @@ function sourceConfigView(offRamp: Hex, source: string, network: string): Counte
   };
 }
 
-function counted(
-  lane: Lane,
-  kind: ContractCounter['kind'],
-  next: bigint | undefined,
-): Omit<ContractCounter, 'isWhole'> | undefined {
+function counted(lane: Lane, kind: Counter['kind'], next: bigint | undefined): Counter | undefined {
   if (next === undefined || next === 0n) return undefined;
   return { ...lane, kind, lastNumber: (next - 1n).toString() };
 }
