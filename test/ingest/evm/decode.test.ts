@@ -30,18 +30,14 @@ import { rangePieces } from '../../../src/store/write/lane-facts.ts';
 import { encodeEvent } from '../../virtual-chain/ccip-events.ts';
 import { answeringNode } from './answering-node.ts';
 
-const networkNamed = (name: string): Network => {
-  const network = findNetwork(name);
-  if (!network) throw new Error(`${name} is not in the table of networks.`);
-  return network;
-};
-const here = networkNamed('ethereum-testnet-sepolia');
-const evm = networkNamed('avalanche-testnet-fuji');
-const svm = networkNamed('solana-devnet');
-const aptos = networkNamed('aptos-testnet');
-const sui = networkNamed('sui-testnet');
-const ton = networkNamed('ton-testnet');
-const canton = networkNamed('canton-testnet');
+const networkNamed = (name: string) => findNetwork(name) as Network;
+const [here, evm] = [networkNamed('ethereum-testnet-sepolia'), networkNamed('avalanche-testnet-fuji')];
+const [svm, canton] = [networkNamed('solana-devnet'), networkNamed('canton-testnet')];
+const [aptos, sui, ton] = [
+  networkNamed('aptos-testnet'),
+  networkNamed('sui-testnet'),
+  networkNamed('ton-testnet'),
+];
 
 const addressOf = (number: number): Hex => pad(numberToHex(number), { size: 20 });
 const hashOf = (text: string): Hex => keccak256(stringToHex(text));
@@ -108,13 +104,10 @@ function logOf(
   };
 }
 
-const sender = getAddress(addressOf(0xa11ce));
-const origin = getAddress(addressOf(0x0419));
-const receiver = getAddress(addressOf(0xb0b));
-const token = getAddress(addressOf(0x70ce));
-const pool = getAddress(addressOf(0x9001));
-const destToken = getAddress(addressOf(0xde57));
-const feeToken = getAddress(addressOf(0xfee));
+const spelledOf = (number: number) => getAddress(addressOf(number));
+const [sender, origin, receiver] = [spelledOf(0xa11ce), spelledOf(0x0419), spelledOf(0xb0b)];
+const [token, pool, destToken] = [spelledOf(0x70ce), spelledOf(0x9001), spelledOf(0xde57)];
+const feeToken = spelledOf(0xfee);
 
 const evmArgs = concat([
   extraArgsTags.evmV2,
@@ -235,7 +228,7 @@ function encoded20({
 }
 
 const verifiers = [addressOf(0xc1), addressOf(0xc2)];
-const executor = getAddress(addressOf(0xe8ec));
+const executor = spelledOf(0xe8ec);
 
 function sent20(
   message: Message20 = {},
@@ -608,7 +601,7 @@ describe('a message of 2.0', () => {
   it('has what an execution by hand needs', async () => {
     expect((await decodeSent(sent20(transfer))).execution).toEqual({
       encodedMessage: encoded20(transfer).toLowerCase(),
-      offramp: getAddress(addressOf(0x0ff)),
+      offramp: spelledOf(0x0ff),
     });
   });
 
@@ -757,7 +750,7 @@ describe('a commit', () => {
     lane: {
       sourceChainSelector: evm.selector,
       destChainSelector: here.selector,
-      onramp: getAddress(addressOf(0x316)),
+      onramp: spelledOf(0x316),
     },
     fromSequenceNumber: '3',
     toSequenceNumber: '4',
@@ -803,7 +796,7 @@ describe('a commit', () => {
   });
 
   it('of 1.5 speaks for the lane of its commit store', async () => {
-    const lane = { ...committed().lane, onramp: getAddress(addressOf(0x315)) };
+    const lane = { ...committed().lane, onramp: spelledOf(0x315) };
     const offramp = getAddress(contracts.offRamp15.address);
     expect((await decode([reportOf15(3n, 4n)])).facts).toEqual([committed({ lane, offramp })]);
   });

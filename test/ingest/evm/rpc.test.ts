@@ -57,7 +57,7 @@ const isFine = { healthy: true, failures: 0 };
 /** Log lines of a chain, and how long its endpoints were set back for, in seconds. */
 const logged = () => {
   const lines: string[] = [];
-  const rests = () => lines.flatMap((line) => Number(/set back for ([\d.]+) s/.exec(line)?.[1] ?? []));
+  const rests = () => lines.flatMap((line) => /set back for ([\d.]+) s/.exec(line)?.[1] ?? []).map(Number);
   return { lines, rests, writeLog: (line: string) => void lines.push(line) };
 };
 const foreign: Hex = `0x${'ee'.repeat(32)}`;
