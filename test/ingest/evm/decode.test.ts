@@ -22,6 +22,7 @@ import { defineNetworks, findNetwork, type Network } from '../../../src/domain/n
 import { parseMessage } from '../../../src/domain/records/message-parser.ts';
 import { NodeError } from '../../../src/ingest/engine/faults.ts';
 import * as abi from '../../../src/ingest/evm/contracts/abi.ts';
+import { type BatchedCalls, runBatched } from '../../../src/ingest/evm/contracts/batched-calls.ts';
 import type { GenuineContract } from '../../../src/ingest/evm/contracts/contracts.ts';
 import { createDecoder, type Decoded } from '../../../src/ingest/evm/decode/decoder.ts';
 import { extraArgsTags } from '../../../src/ingest/evm/decode/v16.ts';
@@ -876,6 +877,18 @@ describe('the decoder', () => {
     expect(second.batches.map((batch) => batch.map(({ data }) => data.slice(0, 10)))).toEqual([
       [abi.getRouter16.selector],
     ]);
+  });
+
+  it('loses no answer that is waited for when its cache is full and cleared', async () => {
+    function* tokenOf(to: Hex): BatchedCalls<CallAnswer> {
+      const [answer] = yield [abi.callOf(abi.getToken, to)];
+      return answer;
+    }
+    const full = Array.from({ length: 10_000 }, (_, index) => `${addressOf(index)}${abi.getToken.selector}`);
+    const cache = new Map(full.map((key) => [key, pad(token)]));
+    const findings = await runBatched(nodeOf(), [tokenOf(addressOf(1)), tokenOf(addressOf(20_000))], cache);
+    expect(findings).toEqual([{ result: pad(token) }, { result: pad(token) }]);
+    expect(cache.size).toBe(1);
   });
 
   it('asks for no header that it is given', async () => {
