@@ -27,23 +27,18 @@ export async function untilLater(pauseMs: number, signal: AbortSignal): Promise<
 }
 
 /** A pause that another part of the program can end. */
-export interface Pause {
-  /** Resolves after `pauseMs` (Infinity: no timer), with the next `wake`, or when the signal is aborted. */
-  wait(pauseMs: number, signal: AbortSignal): Promise<void>;
-  /** Ends the pause; without one, the next pause ends at once, so that no call is lost. */
-  wake(): void;
-}
-
-export function createPause(): Pause {
+export function createPause() {
   let isWoken = false;
   let resume: () => void = () => undefined;
+  /** Ends the pause; without one, the next pause ends at once, so that no call is lost. */
   const wake = () => {
     isWoken = true;
     resume();
   };
   return {
     wake,
-    async wait(pauseMs, signal) {
+    /** Resolves after `pauseMs` (Infinity: no timer), with the next `wake`, or when the signal is aborted. */
+    async wait(pauseMs: number, signal: AbortSignal): Promise<void> {
       const timer = Number.isFinite(pauseMs) ? setTimeout(wake, pauseMs) : undefined;
       signal.addEventListener('abort', wake);
       await new Promise<void>((resolve) => {

@@ -136,16 +136,15 @@ export function openChain(
   return chain;
 }
 
-/** A chain that so many nodes serve. */
+/** A chain that so many nodes serve, at most three. */
 export async function openNodes(
   count: number,
   overrides: Partial<EvmSource> = {},
   options: Partial<EndpointPoolOptions> = {},
 ) {
-  const nodes: readonly FaultyNode[] = await Promise.all(
-    Array.from({ length: count }, () => startFaultyNode()),
-  );
-  return { nodes, node: nodes[0] as FaultyNode, chain: openChain(nodes, overrides, options) };
+  const started = await Promise.all(Array.from({ length: count }, () => startFaultyNode()));
+  const nodes = started as unknown as readonly [FaultyNode, FaultyNode, FaultyNode];
+  return { nodes, node: nodes[0], chain: openChain(started, overrides, options) };
 }
 
 /** The name of the node that did the work. */

@@ -1,12 +1,12 @@
 /** Everything that a network of the lab has said so far, and whom of its speakers we believe. */
 
+import { watchedTopics } from '../../src/ingest/evm/contracts/abi.ts';
 import {
   type GenuineContract,
   type Identification,
   identify,
   type Registration,
   registrationsIn,
-  watchedTopics,
 } from '../../src/ingest/evm/contracts/contracts.ts';
 import type { Chain, ChainNode, Hex } from '../../src/ingest/evm/rpc/chain.ts';
 import type { LabNetwork } from '../lab/lab.ts';

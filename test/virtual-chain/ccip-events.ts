@@ -1,7 +1,7 @@
 /** Events of CCIP contracts as a node would log them, and the answers of their views. */
 import { encodeAbiParameters, pad } from 'viem';
 import * as abi from '../../src/ingest/evm/contracts/abi.ts';
-import { extraArgsTags } from '../../src/ingest/evm/decode/extra-args.ts';
+import { extraArgsTags } from '../../src/ingest/evm/decode/v16.ts';
 import type { Hex } from '../../src/ingest/evm/rpc/chain.ts';
 import type { VirtualEvent } from './virtual-chain.ts';
 

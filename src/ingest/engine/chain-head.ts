@@ -3,51 +3,20 @@ import type { Observation, SourceFinalized } from '../../domain/facts.ts';
 import type { BlockId, HeadStats, IndexState, IndexStep } from '../../store/ledger/index-ledger.ts';
 import { MAX_AHEAD_MS } from './timing.ts';
 
-/** A moment before blocks are read: blocks abandoned since then decide whether the reading holds. */
-export interface ForkMark {
-  /** Changes whenever blocks are abandoned. */
-  readonly forks: number;
-  /** Changes whenever blocks are abandoned that were final. */
-  readonly finalForks: number;
-}
-
-export interface ChainHead {
-  /** Of the newest block; null until the chain was asked. */
-  readonly stats: HeadStats | null;
-  /** No block that was read has a later time, in milliseconds since 1970. */
-  readonly latestAt: number;
-  /**
-   * Blocks that may be abandoned, by height, above the newest that is final. The newest blocks are all there; further
-   * down, where history is read above the final block, only those in which something was found. Empty where nothing has
-   * been read.
-   */
-  readonly held: readonly BlockId[];
-  readonly final: BlockId | undefined;
-  readonly tip: BlockId | undefined;
-  /** The first block of the history; null until it is known. */
-  readonly startBlock: number | null;
-  load(state: IndexState): void;
-  set(stats: HeadStats): void;
-  /** Repeats in memory what the store has recorded. */
-  apply(step: IndexStep): void;
-  mark(): ForkMark;
-  /** Whether blocks that were read since the mark may have been abandoned meanwhile. */
-  isStale(mark: ForkMark, isFinal: boolean): boolean;
-  /** Finality depends on the block of the send: it is taken back together with it. */
-  sourceFinalized(messageId: string, sentIn: BlockId): SourceFinalized;
-  /** An observation that is not an event of the chain: it depends on a block, and was made at the head's time. */
-  observedAt(block: BlockId): Observation;
-}
+export type ChainHead = ReturnType<typeof createChainHead>;
 
 /** @param network selector */
-export function createChainHead(network: string): ChainHead {
+export function createChainHead(network: string) {
   let stats: HeadStats | null = null;
   let latestAt = Date.now() + MAX_AHEAD_MS;
   let held: readonly BlockId[] = [];
   let startBlock: number | null = null;
+  /** Change whenever blocks, or blocks that were final, are abandoned. */
   let forks = 0;
   let finalForks = 0;
+  const mark = () => ({ forks, finalForks });
 
+  /** An observation that is not an event of the chain: it depends on a block, and was made at the head's time. */
   const observedAt = (block: BlockId): Observation => ({
     network,
     blockNumber: block.number,
@@ -58,12 +27,19 @@ export function createChainHead(network: string): ChainHead {
   });
 
   return {
+    /** Of the newest block; null until the chain was asked. */
     get stats() {
       return stats;
     },
+    /** No block that was read has a later time, in milliseconds since 1970. */
     get latestAt() {
       return latestAt;
     },
+    /**
+     * Blocks that may be abandoned, by height, above the newest that is final. The newest blocks are all there; further
+     * down, where history is read above the final block, only those in which something was found. Empty where nothing has
+     * been read.
+     */
     get held() {
       return held;
     },
@@ -73,20 +49,22 @@ export function createChainHead(network: string): ChainHead {
     get tip() {
       return held.at(-1);
     },
+    /** The first block of the history; null until it is known. */
     get startBlock() {
       return startBlock;
     },
-    load({ blocks, startBlock: stored, head }) {
+    load({ blocks, startBlock: stored, head }: IndexState): void {
       held = blocks;
       startBlock = stored;
       // What was read after the head was published is not known to be earlier.
       if (head && head.number >= (held.at(-1)?.number ?? 0)) latestAt = head.at;
     },
-    set(newStats) {
+    set(newStats: HeadStats): void {
       stats = newStats;
       latestAt = newStats.headAt;
     },
-    apply({ orphaned = [], blocks = [], forgetBelow = 0, startBlock: newStart }) {
+    /** Repeats in memory what the store has recorded. */
+    apply({ orphaned = [], blocks = [], forgetBelow = 0, startBlock: newStart }: IndexStep): void {
       const gone = new Set(orphaned);
       if (gone.size > 0) forks++;
       if (held[0] && gone.has(held[0].hash)) finalForks++;
@@ -97,9 +75,13 @@ export function createChainHead(network: string): ChainHead {
         .sort((a, b) => a.number - b.number);
       startBlock = newStart ?? startBlock;
     },
-    mark: () => ({ forks, finalForks }),
-    isStale: (mark, isFinal) => mark.finalForks !== finalForks || (!isFinal && mark.forks !== forks),
-    sourceFinalized: (messageId, sentIn) => ({
+    /** A moment before blocks are read: blocks abandoned since then decide whether the reading holds. */
+    mark,
+    /** Whether blocks that were read since the mark may have been abandoned meanwhile. */
+    isStale: (since: ReturnType<typeof mark>, isFinal: boolean) =>
+      since.finalForks !== finalForks || (!isFinal && since.forks !== forks),
+    /** Finality depends on the block of the send: it is taken back together with it. */
+    sourceFinalized: (messageId: string, sentIn: BlockId): SourceFinalized => ({
       kind: 'SourceFinalized',
       messageId,
       seen: observedAt(sentIn),

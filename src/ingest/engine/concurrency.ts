@@ -6,25 +6,7 @@
  * worth of requests. Where answers take longer than that, it grows on as long as the rate is not used up. A failure takes
  * it back to one, and from then on it grows by one with every piece, which doubles it in a round trip.
  */
-
-export interface Concurrency {
-  readonly limit: number;
-  /** A piece was read. */
-  succeed(): void;
-  /** A piece failed: begin again with one. */
-  fail(): void;
-}
-
-export interface ConcurrencyOptions {
-  /** Of each endpoint. */
-  readonly requestsPerSecond: number;
-  /** Endpoints that are healthy, and how many requests all of them have been sent so far. */
-  readonly usage: () => { readonly healthy: number; readonly requests: number };
-  /** How many pieces are being read. */
-  readonly inFlight: () => number;
-  /** Milliseconds that only ever grow. */
-  readonly clock: () => number;
-}
+import type { EndpointHealth } from './json-rpc/endpoint-pool.ts';
 
 const USUAL_QUEUE_SECONDS = 0.5;
 const LONGEST_QUEUE_SECONDS = 4;
@@ -37,27 +19,36 @@ const MEASURED_EVERY_MS = 1_000;
 /** Above this share the rate limit is what bounds the speed. */
 const USED_UP = 0.85;
 
-export function createConcurrency(options: ConcurrencyOptions): Concurrency {
-  const { requestsPerSecond, usage, inFlight, clock } = options;
+/**
+ * @param requestsPerSecond of each endpoint
+ * @param inFlight how many pieces are being read
+ */
+export function createConcurrency(
+  requestsPerSecond: number,
+  health: () => readonly EndpointHealth[],
+  inFlight: () => number,
+) {
+  const requestsSent = () => health().reduce((sum, { requests }) => sum + requests, 0);
+  const healthyEndpoints = () => Math.max(1, health().filter(({ healthy }) => healthy).length);
   let limit = 1;
   let growth = FIRST_GROWTH;
   let queueSeconds = USUAL_QUEUE_SECONDS;
-  let measured = { at: clock(), requests: usage().requests };
+  let measured = { at: performance.now(), requests: requestsSent() };
 
   const ceiling = (): number => {
     const wanted = Math.ceil(requestsPerSecond * queueSeconds);
     const perEndpoint = Math.min(MAX_PER_ENDPOINT, Math.max(MIN_PER_ENDPOINT, wanted));
-    return Math.min(MAX_IN_ALL, perEndpoint * Math.max(1, usage().healthy));
+    return Math.min(MAX_IN_ALL, perEndpoint * healthyEndpoints());
   };
 
   /** Answers that take long leave the rate unused although as many are under way as may be. */
   const measure = (): void => {
-    const now = clock();
-    const { requests, healthy } = usage();
+    const now = performance.now();
     const passedMs = now - measured.at;
     if (passedMs < MEASURED_EVERY_MS) return;
+    const requests = requestsSent();
     const perSecond = ((requests - measured.requests) * 1000) / passedMs;
-    const isUnused = perSecond < USED_UP * requestsPerSecond * Math.max(1, healthy);
+    const isUnused = perSecond < USED_UP * requestsPerSecond * healthyEndpoints();
     const isBusy = inFlight() + 1 >= ceiling();
     if (isUnused && isBusy) queueSeconds = Math.min(LONGEST_QUEUE_SECONDS, queueSeconds * 1.5);
     measured = { at: now, requests };
@@ -67,11 +58,13 @@ export function createConcurrency(options: ConcurrencyOptions): Concurrency {
     get limit() {
       return Math.min(limit, ceiling());
     },
-    succeed() {
+    /** A piece was read. */
+    succeed(): void {
       measure();
       limit = Math.min(limit + growth, ceiling());
     },
-    fail() {
+    /** A piece failed: begin again with one. */
+    fail(): void {
       limit = 1;
       growth = 1;
     },

@@ -33,34 +33,33 @@ export interface Unconfirmed<Made extends Claim> {
   readonly areAllAsked: boolean;
 }
 
-export interface Confirmation<Node> {
-  /** Throws a NodeError where a claim is denied. */
-  confirm<Made extends Claim>(
-    witness: Node,
-    claims: readonly Made[],
-    question: ClaimQuestion<Node, Made>,
-  ): Promise<Unconfirmed<Made>>;
-}
-
-export interface ConfirmationOptions<Node> {
-  readonly chain: Pick<EndpointPool<Node>, 'opinions' | 'health'>;
-  /** How long an endpoint that is away is waited for. */
-  readonly waitMs: number;
-  readonly signal: AbortSignal;
-}
+export type Confirmation<Node extends { readonly name: string }> = ReturnType<
+  typeof createConfirmation<Node>
+>;
 
 const LOOK_AGAIN_MS = 100;
 /** Others may be a moment behind the endpoint that has shown a new block. */
 const BEHIND_MS = 2_000;
 
-export function createConfirmation<Node extends { readonly name: string }>(
-  options: ConfirmationOptions<Node>,
-): Confirmation<Node> {
-  const { chain, waitMs, signal } = options;
+/** @param waitMs how long an endpoint that is away is waited for */
+export function createConfirmation<Node extends { readonly name: string }>({
+  chain,
+  waitMs,
+  signal,
+}: {
+  readonly chain: Pick<EndpointPool<Node>, 'opinions' | 'health'>;
+  readonly waitMs: number;
+  readonly signal: AbortSignal;
+}) {
   const waits = createEndpointWaits(waitMs);
 
   return {
-    async confirm(witness, claims, { opinionsOn, minimumHead, isNew = false }) {
+    /** Throws a NodeError where a claim is denied. */
+    async confirm<Made extends Claim>(
+      witness: Node,
+      claims: readonly Made[],
+      { opinionsOn, minimumHead, isNew = false }: ClaimQuestion<Node, Made>,
+    ): Promise<Unconfirmed<Made>> {
       const names = chain.health().map(({ name }) => name);
       if (names.length === 1 || claims.length === 0) return { claims: [], areAllAsked: true };
       let left = claims;
@@ -108,24 +107,17 @@ export function createConfirmation<Node extends { readonly name: string }>(
   };
 }
 
-export interface EndpointWaits {
-  /** Whether one of these endpoints, which are away, is still to be waited for. */
-  isLeft(names: readonly string[]): boolean;
-  answered(name: string): void;
-}
-
 /** Bounds the wait for endpoints that are away: each is waited for up to `waitMs`, then not again until it has answered. */
-export function createEndpointWaits(waitMs: number): EndpointWaits {
+export function createEndpointWaits(waitMs: number) {
   /** By name, on performance.now()'s clock. */
   const awaySince = new Map<string, number>();
   return {
-    isLeft(names) {
+    /** Whether one of these endpoints, which are away, is still to be waited for. */
+    isLeft(names: readonly string[]): boolean {
       const now = performance.now();
       for (const name of names) if (!awaySince.has(name)) awaySince.set(name, now);
       return names.some((name) => now - (awaySince.get(name) ?? now) < waitMs);
     },
-    answered(name) {
-      awaySince.delete(name);
-    },
+    answered: (name: string) => awaySince.delete(name),
   };
 }

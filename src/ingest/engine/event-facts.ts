@@ -6,11 +6,9 @@ import type { Hex } from '../../base/hex.ts';
 import { addressFromBytes, type ChainFamily, zeroAddresses } from '../../domain/addresses.ts';
 import { familyTraits } from '../../domain/chain-families.ts';
 import type { Observation, RangeFact, SentMessage } from '../../domain/facts.ts';
-import type { NetworkInfo } from '../../domain/message.ts';
+import type { NetworkInfo, TokenAmount } from '../../domain/message.ts';
 import { type Network, networkBySelector } from '../../domain/networks/networks.ts';
 import { parseMessage } from '../../domain/records/message-parser.ts';
-
-/** `0x` and hexadecimal digits, lower case. */
 
 /** The log says something that no record can hold; the message is for people. */
 export class UnreadableLogError extends Error {}
@@ -114,4 +112,73 @@ export function gasOf(destExecData: Hex): string | null {
 
 export function shortened(text: string, length = 80): string {
   return text.length > length ? `${text.slice(0, length - 1)}…` : text;
+}
+
+/** What families decode of a 1.6 message, whose names they share. */
+interface SentParts {
+  readonly header: {
+    readonly messageId: string;
+    readonly sourceChainSelector: bigint;
+    readonly destChainSelector: bigint;
+    readonly sequenceNumber: bigint;
+    readonly nonce: bigint;
+  };
+  readonly sender: string;
+  readonly feeToken: string;
+  readonly feeTokenAmount: bigint;
+  readonly feeValueJuels: bigint;
+}
+
+interface TokenTransfer
+  extends Pick<TokenAmount, 'sourcePoolAddress' | 'destTokenAddress' | 'amount' | 'extraData'> {
+  /** In hex, as it was emitted. */
+  readonly destExecData: string | undefined;
+  readonly destGasAmount?: TokenAmount['destGasAmount'];
+}
+
+/**
+ * A message of CCIP 1.6 as the official client takes it for an execution by hand: all that its leaf of the merkle tree is
+ * hashed from, one element of `messageBatch`. Numbers are decimal strings, of which the client makes integers; addresses are
+ * spelled as their chains do; data is in hex.
+ *
+ * @param extraArgs `extraArgs` in hex as they were emitted, or their decoded fields, or both
+ */
+export function executableMessage(
+  { header, sender, feeToken, feeTokenAmount, feeValueJuels }: SentParts,
+  {
+    receiver,
+    data,
+    extraArgs,
+    tokens,
+  }: {
+    readonly receiver: string;
+    readonly data: string;
+    readonly extraArgs: Readonly<Record<string, unknown>>;
+    readonly tokens: readonly TokenTransfer[];
+  },
+): Readonly<Record<string, unknown>> {
+  return {
+    messageId: header.messageId,
+    sourceChainSelector: header.sourceChainSelector.toString(),
+    destChainSelector: header.destChainSelector.toString(),
+    sequenceNumber: header.sequenceNumber.toString(),
+    nonce: header.nonce.toString(),
+    sender,
+    receiver,
+    data,
+    ...extraArgs,
+    feeToken,
+    feeTokenAmount: feeTokenAmount.toString(),
+    feeValueJuels: feeValueJuels.toString(),
+    tokenAmounts: tokens.map(
+      ({ sourcePoolAddress, destTokenAddress, amount, extraData, destExecData, destGasAmount }) => ({
+        sourcePoolAddress,
+        destTokenAddress,
+        amount,
+        extraData,
+        destExecData,
+        ...(destGasAmount !== undefined && { destGasAmount }),
+      }),
+    ),
+  };
 }

@@ -8,32 +8,11 @@ import { isUnrecoverable } from '../../store/ledger/index-ledger.ts';
 import { createPause, untilLater } from '../work.ts';
 import type { NetworkReader } from './family.ts';
 import { NodeError } from './faults.ts';
-import { retryDelay, type WorkerTiming } from './timing.ts';
+import { retryDelay } from './timing.ts';
 
-export interface FollowLoopOptions {
-  readonly reader: NetworkReader;
-  readonly timing: WorkerTiming;
-  /** Milliseconds between looks at the head. */
-  readonly pollEvery: number;
-}
-
-export interface FollowLoop {
-  /** Whether the newest block has been read, as far as is known. */
-  readonly isAtHead: boolean;
-  /** Whether there is more to read, by the latest look; true before the first. */
-  readonly isBehind: boolean;
-  /** When the latest complete round of tasks began, on performance.now()'s clock. */
-  readonly tasksStartedAt: number;
-  /** Rounds that failed in a row, of reading the head or of the tasks. */
-  readonly failedRounds: number;
-  /** Has the head looked at and the tasks done without waiting for their time. */
-  runNow(): void;
-  /** Runs until the signal; throws what cannot be retried: a lost lease, or a newer schema. */
-  run(signal: AbortSignal): Promise<void>;
-}
-
-export function createFollowLoop({ reader, timing, pollEvery }: FollowLoopOptions): FollowLoop {
-  const { head, recorder, problem } = reader.progress;
+/** @param pollEvery milliseconds between looks at the head */
+export function createFollowLoop(reader: NetworkReader, pollEvery: number) {
+  const { head, recorder, problem, timing } = reader.progress;
   const pause = createPause();
   let isAtHead = false;
   let isBehind = true;
@@ -69,23 +48,29 @@ export function createFollowLoop({ reader, timing, pollEvery }: FollowLoopOption
   };
 
   return {
+    /** Whether the newest block has been read, as far as is known. */
     get isAtHead() {
       return isAtHead;
     },
+    /** Whether there is more to read, by the latest look; true before the first. */
     get isBehind() {
       return isBehind;
     },
+    /** When the latest complete round of tasks began, on performance.now()'s clock. */
     get tasksStartedAt() {
       return tasksStartedAt;
     },
+    /** Rounds that failed in a row, of reading the head or of the tasks. */
     get failedRounds() {
       return Math.max(failures, taskFailures);
     },
-    runNow() {
+    /** Looks at the head and does the tasks without waiting for their time. */
+    runNow(): void {
       tasksDueAt = 0;
       pause.wake();
     },
-    async run(signal) {
+    /** Runs until the signal; throws what cannot be retried: a lost lease, or a newer schema. */
+    async run(signal: AbortSignal): Promise<void> {
       while (!signal.aborted) {
         try {
           const hasMore = await reader.follow();

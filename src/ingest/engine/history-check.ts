@@ -6,29 +6,29 @@
  * then pending again, from one endpoint after the other. What is compared, and how, is up to the family.
  */
 import { findingKinds } from '../../domain/networks/index-findings.ts';
-import type { CheckLedger, FindingKey, IndexStep, StoredFinding } from '../../store/ledger/index-ledger.ts';
-import type { BackgroundTasks } from './family.ts';
+import type {
+  BlockRange,
+  FindingKey,
+  IndexFinding,
+  IndexStep,
+  StoredFinding,
+} from '../../store/ledger/index-ledger.ts';
 import { NodeError } from './faults.ts';
 import type { EndpointHealth } from './json-rpc/endpoint-pool.ts';
 import type { Progress } from './progress.ts';
-import { type Contradiction, planRescans, type Rescan, subjectOf } from './rescans.ts';
 
 const CHECK_EVERY_MS = 3_600_000;
 /** While ranges are on the ledger of failures nothing is compared: that blocks are missing is known. */
 const LOOK_AGAIN_MS = 30_000;
 
-export interface HistoryCheckOptions<Views extends { readonly head: number }> {
-  /** CCIP's number for the network. */
-  readonly selector: string;
-  readonly ledger: CheckLedger;
-  readonly progress: Progress;
-  readonly health: () => readonly EndpointHealth[];
-  /** What counts on this chain, and what its history is made of, for log lines. */
-  readonly words: { readonly counted: 'contracts' | 'accounts'; readonly units: 'blocks' | 'slots' };
-  /** Asks the chain. `head` is the newest block after that: what was read must reach up to it before it is compared. */
-  readonly readViews: (tip: number) => Promise<Views>;
-  /** @param open all findings that are stored for the network */
-  readonly compare: (views: Views, final: number, open: readonly StoredFinding[]) => Promise<Comparison>;
+/** Something that the contracts of a network say of themselves and that what was read of their history denies. */
+export interface Contradiction extends FindingKey {
+  /** For operators. */
+  readonly detail: string;
+  /** The blocks that are pending again because of it; undefined while they are not final, or where that is of no use. */
+  readonly range: BlockRange | undefined;
+  /** What the chain family needs to look at it again, as JSON. */
+  readonly body?: unknown;
 }
 
 export interface Comparison {
@@ -38,17 +38,21 @@ export interface Comparison {
   readonly resolved?: readonly FindingKey[];
 }
 
-export interface HistoryCheck extends BackgroundTasks {
-  /** Endpoints that history is not read from while its blocks are read again from another one. */
-  avoidedEndpoints(): readonly string[];
-  /** Has the next round compare again. */
-  recheck(): void;
-}
+export type HistoryCheck = ReturnType<typeof createHistoryCheck>;
 
-export function createHistoryCheck<Views extends { readonly head: number }>(
-  options: HistoryCheckOptions<Views>,
-): HistoryCheck {
-  const { selector, ledger, progress, health, words } = options;
+export function createHistoryCheck<Views extends { readonly head: number }>(options: {
+  readonly progress: Progress;
+  readonly health: () => readonly EndpointHealth[];
+  /** What counts on this chain, and what its history is made of, for log lines. */
+  readonly words: { readonly counted: 'contracts' | 'accounts'; readonly units: 'blocks' | 'slots' };
+  /** Asks the chain. `head` is the newest block after that: what was read must reach up to it before it is compared. */
+  readonly readViews: (tip: number) => Promise<Views>;
+  /** @param open all findings that are stored for the network */
+  readonly compare: (views: Views, final: number, open: readonly StoredFinding[]) => Promise<Comparison>;
+}) {
+  const { progress, health, words } = options;
+  const { selector } = progress;
+  const ledger = progress.ledger.checks;
   /** On performance.now()'s clock; undefined until the store was asked when the last check was. */
   let dueAt: number | undefined;
   let isPending = true;
@@ -133,16 +137,18 @@ export function createHistoryCheck<Views extends { readonly head: number }>(
     get isBehind() {
       return isPending;
     },
-    avoidedEndpoints() {
+    /** Endpoints that history is not read from while its blocks are read again from another one. */
+    avoidedEndpoints(): readonly string[] {
       const endpoints = health();
       const isUsable = endpoints.some(({ name, healthy }) => name === rescan?.endpoint && healthy);
       return isUsable ? endpoints.map(({ name }) => name).filter((name) => name !== rescan?.endpoint) : [];
     },
-    recheck() {
+    /** Has the next round compare again. */
+    recheck(): void {
       dueAt = performance.now();
       isPending = true;
     },
-    async work() {
+    async work(): Promise<IndexStep | undefined> {
       const { tip, final } = progress.head;
       if (!tip || !final || !((await isDue()) || isProvisional)) return undefined;
       const { pending, failed, isElsewhere } = await ledger.workload(selector);
@@ -180,4 +186,71 @@ function resolvedOf(
 function distinctRanges(contradictions: readonly Contradiction[]) {
   const ranges = contradictions.flatMap(({ range }) => range ?? []);
   return [...new Map(ranges.map((range) => [JSON.stringify(range), range])).values()];
+}
+
+const FIRST_RETRY_MS = 3_600_000;
+const LONGEST_RETRY_MS = 86_400_000;
+
+/** An endpoint, and the contradictions whose blocks are read again from it. */
+interface Rescan {
+  readonly endpoint: string;
+  readonly subjects: ReadonlySet<string>;
+}
+
+/** Tells contradictions apart. */
+export function subjectOf({ kind, subject }: FindingKey): string {
+  return `${kind} ${subject}`;
+}
+
+/**
+ * Plans which pending blocks are read again because of contradictions: from one endpoint at a time, each in its turn, then
+ * with exponential backoff. Whatever endpoint has the whole history, its turn comes.
+ *
+ * @param endpoints those that are healthy, in order of preference
+ * @param only the endpoint, where no other is configured: what was read, was read from it
+ * @param last whose blocks were just read again
+ */
+export function planRescans(
+  contradictions: readonly Contradiction[],
+  stored: readonly StoredFinding[],
+  endpoints: readonly string[],
+  { only, last }: { readonly only: string | undefined; readonly last: Rescan | undefined },
+) {
+  const findingOf = (contradiction: Contradiction): IndexFinding => {
+    const { range, ...found } = contradiction;
+    const known = stored.find((finding) => subjectOf(finding) === subjectOf(found));
+    if (!known)
+      return {
+        ...found,
+        tried: only === undefined ? [] : [only],
+        attempts: 0,
+        retryInMs: FIRST_RETRY_MS,
+      };
+    const isRead = last?.subjects.has(subjectOf(contradiction)) === true;
+    const tried = [...new Set([...known.tried, ...(isRead ? [last.endpoint] : [])])];
+    const isExhausted = endpoints.every((name) => tried.includes(name));
+    if (!isExhausted || !known.isDue) return { ...found, tried };
+    const attempts = known.attempts + 1;
+    const retryInMs = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(attempts, 10));
+    return { ...found, tried: [], attempts, retryInMs };
+  };
+  const findings = contradictions.map(findingOf);
+  /** Those whose blocks can be read again, and were not yet from this endpoint. */
+  const readableFrom = (name: string) =>
+    contradictions.filter(({ range }, index) => range && !findings[index]?.tried?.includes(name));
+  const endpoint = endpoints.find((name) => readableFrom(name).length > 0);
+  return {
+    /** All contradictions, with the endpoints that were tried. */
+    findings,
+    /** The endpoint whose turn it is; undefined where all have had theirs for now. */
+    endpoint,
+    /** Those whose blocks are to be read again from it. */
+    again: endpoint === undefined ? [] : routersFirst(readableFrom(endpoint)),
+  };
+}
+
+/** The routers' history names the contracts whose events the other ranges are read for. */
+function routersFirst(contradictions: readonly Contradiction[]): readonly Contradiction[] {
+  const ofRouters = contradictions.filter(({ range }) => range?.purpose === 'routers');
+  return ofRouters.length > 0 ? ofRouters : contradictions;
 }

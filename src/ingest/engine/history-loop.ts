@@ -6,15 +6,14 @@
  * upper end, and a worker that is killed loses no more than what it had in flight. The number of pieces and of events that
  * wait is bounded. A piece that no endpoint gives goes to the ledger of failures, and reading goes on below it.
  */
-import { type IndexLedger, isUnrecoverable, type PendingRange } from '../../store/ledger/index-ledger.ts';
+import { isUnrecoverable, type PendingRange } from '../../store/ledger/index-ledger.ts';
 import { untilLater } from '../work.ts';
-import { type HistoryReading, logProblemsOf } from './block-readings.ts';
-import { type Concurrency, createConcurrency } from './concurrency.ts';
-import type { NetworkReader } from './family.ts';
+import { type HistoryReading, historyStep, logProblemsOf, StaleReadingError } from './block-readings.ts';
+import { createConcurrency } from './concurrency.ts';
+import type { NetworkReader, NetworkSource } from './family.ts';
 import { problemKindOf, reasonOf } from './faults.ts';
-import { historyStep, type ReadPiece, StaleReadingError } from './history-step.ts';
-import type { ReadMark } from './recorder.ts';
-import { retryDelay, type WorkerTiming } from './timing.ts';
+import type { ReadMark } from './progress.ts';
+import { retryDelay } from './timing.ts';
 
 /** How often a piece is tried before it goes to the ledger of failures. */
 const ATTEMPTS = 3;
@@ -33,35 +32,8 @@ const ITEMS_PER_STEP = 2_000;
 const HEAD_START_MS = 10_000;
 const HEAD_POLL_MS = 20;
 
-export interface HistoryLoopOptions {
-  /** CCIP's number for the network. */
-  readonly selector: string;
-  readonly ledger: IndexLedger;
-  readonly reader: NetworkReader;
-  readonly timing: WorkerTiming;
-  /** Of each endpoint. */
-  readonly requestsPerSecond: number;
-  /** Whether history begins with the routers, not at a configured block or time. */
-  readonly startsWithRouters: boolean;
-  /** Whether there are new blocks that have not been read. They come first. */
-  readonly isHeadBehind: () => boolean;
-}
-
-export interface HistoryLoop {
-  /** Whether all of history has been read, or is on the ledger of failures. */
-  readonly isEmpty: boolean;
-  readonly isSearchingRouters: boolean;
-  /** Rounds in a row in which nothing could be read, and why the latest one failed. */
-  readonly failedRounds: number;
-  readonly lastFailure: string | null;
-  /** Runs until the signal; throws what cannot be retried: a lost lease, or a newer schema. */
-  run(signal: AbortSignal): Promise<void>;
-}
-
 /** What the loop works on, as of the backlog's version that it has seen. A later version always means to plan anew. */
 type Phase =
-  /** The backlog has not been looked at yet. */
-  | { readonly name: 'starting'; readonly version: undefined }
   /** The pending ranges that come first, all of one purpose, are being read. */
   | {
       readonly name: 'reading';
@@ -69,8 +41,8 @@ type Phase =
       readonly purpose: PendingRange['purpose'];
       readonly ranges: readonly PendingRange[];
     }
-  /** Nothing is pending. */
-  | { readonly name: 'idle'; readonly version: number };
+  /** Nothing is pending, or the backlog has not been looked at yet. */
+  | { readonly name: 'idle'; readonly version: number | undefined };
 
 /** A run of failures, of any pieces: repeated failures must not wear out an endpoint. */
 interface Outage {
@@ -96,12 +68,19 @@ interface Piece {
 
 type PieceRead = Piece & { readonly state: { readonly name: 'read' } };
 
-export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
-  const { selector, ledger, reader, timing, startsWithRouters } = options;
+/**
+ * @param source where history begins (null: with the routers), and the rate limit of each endpoint
+ * @param isHeadBehind whether there are new blocks that have not been read. They come first.
+ */
+export function createHistoryLoop(
+  reader: NetworkReader,
+  source: Pick<NetworkSource, 'start' | 'requestsPerSecond'>,
+  isHeadBehind: () => boolean,
+) {
   const { progress } = reader;
-  const { head, recorder, problem } = progress;
+  const { selector, ledger, head, recorder, problem, timing } = progress;
   const pause = recorder.backlogPause;
-  let phase: Phase = { name: 'starting', version: undefined };
+  let phase: Phase = { name: 'idle', version: undefined };
   let outage: Outage | null = null;
   /** Down to where each range of the backlog is cut into pieces, by id. */
   const cutDownTo = new Map<string, number>();
@@ -112,29 +91,16 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
   let itemsPerPiece = 0;
   let headStartUntil = 0;
 
-  const concurrency: Concurrency = createConcurrency({
-    requestsPerSecond: options.requestsPerSecond,
-    usage: () => {
-      const endpoints = reader.health();
-      return {
-        healthy: endpoints.filter(({ healthy }) => healthy).length,
-        requests: endpoints.reduce((sum, { requests }) => sum + requests, 0),
-      };
-    },
-    inFlight: () => inFlight,
-    clock: () => performance.now(),
-  });
+  const concurrency = createConcurrency(source.requestsPerSecond, reader.health, () => inFlight);
 
   const isOutdated = (): boolean => phase.version !== recorder.backlogVersion;
-  const isHeadFirst = (): boolean => performance.now() < headStartUntil && options.isHeadBehind();
+  const isHeadFirst = (): boolean => performance.now() < headStartUntil && isHeadBehind();
 
   // ---- Reading
 
   const hasRoom = (): boolean => {
-    const waiting = pieces.reduce(
-      (sum, { state }) => sum + (state.name === 'read' ? state.reading.items : 0),
-      0,
-    );
+    const items = pieces.map(({ state }) => (state.name === 'read' ? state.reading.items : 0));
+    const waiting = items.reduce((sum, count) => sum + count, 0);
     return waiting + (inFlight + 1) * itemsPerPiece <= MAX_ITEMS;
   };
 
@@ -236,15 +202,10 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
   };
 
   const recordPieces = async (row: PendingRange, ready: readonly PieceRead[]): Promise<void> => {
-    const read: readonly ReadPiece[] = ready.map(({ from, to, state: { reading, mark } }) => ({
-      from,
-      to,
-      reading,
-      mark,
-    }));
+    const read = ready.map(({ from, to, state: { reading, mark } }) => ({ from, to, reading, mark }));
     try {
       await recorder.record(() => ({
-        ...historyStep(row, read, progress, startsWithRouters),
+        ...historyStep(row, read, progress, source.start === null),
         done: { id: row.id, from: Math.min(...read.map(({ from }) => from)) },
       }));
     } catch (error) {
@@ -321,33 +282,28 @@ export function createHistoryLoop(options: HistoryLoopOptions): HistoryLoop {
   const goOn = async (signal: AbortSignal): Promise<void> => {
     if (phase.name !== 'reading' && isOutdated()) headStartUntil = performance.now() + HEAD_START_MS;
     if (isOutdated()) phase = await plan();
-    switch (phase.name) {
-      case 'reading':
-        if (pieces.length === 0 && phase.ranges.every(isCut)) phase = await plan();
-        return work(signal);
-      case 'idle':
-        return pause.wait(Infinity, signal);
-      case 'starting':
-        return undefined;
-      default:
-        return phase satisfies never;
-    }
+    if (phase.name === 'idle') return pause.wait(Infinity, signal);
+    if (pieces.length === 0 && phase.ranges.every(isCut)) phase = await plan();
+    return work(signal);
   };
 
   return {
+    /** Whether all of history has been read, or is on the ledger of failures. */
     get isEmpty() {
       return phase.name === 'idle' && !isOutdated();
     },
     get isSearchingRouters() {
       return phase.name === 'reading' && phase.purpose === 'routers';
     },
+    /** Rounds in a row in which nothing could be read, and why the latest one failed. */
     get failedRounds() {
       return outage?.rounds ?? 0;
     },
     get lastFailure() {
       return outage?.reason ?? null;
     },
-    async run(signal) {
+    /** Runs until the signal; throws what cannot be retried: a lost lease, or a newer schema. */
+    async run(signal: AbortSignal): Promise<void> {
       while (!signal.aborted) {
         try {
           await goOn(signal);

@@ -15,7 +15,7 @@ import { untilLater } from '../work.ts';
 import type { ConnectOptions, NetworkReader, NetworkSource } from './family.ts';
 import type { EndpointTiming } from './json-rpc/endpoint.ts';
 import { defaultTiming, type WorkerTiming } from './timing.ts';
-import { createNetworkWorker, type NetworkWorker, type WorkerStatus } from './worker.ts';
+import { createNetworkWorker, type NetworkWorker } from './worker.ts';
 
 /** Connects to a network with the code of its family. */
 export type ConnectNetwork = (source: NetworkSource, options: ConnectOptions) => Promise<NetworkReader>;
@@ -55,7 +55,7 @@ export interface NetworkStatus {
   /** Whether another indexer has it, as far as is known. */
   readonly isTaken: boolean;
   /** The latest status of our own worker, where there was one. */
-  readonly worker: WorkerStatus | undefined;
+  readonly worker: NetworkWorker['status'] | undefined;
 }
 
 export interface Indexer {
@@ -187,13 +187,7 @@ async function workWithLease(
     userAgent,
     signal: working,
   });
-  const worker = createNetworkWorker({
-    source,
-    ledger: store.index,
-    reader,
-    timing,
-    signal: working,
-  });
+  const worker = createNetworkWorker(source, reader, working);
   let renewedAt = performance.now();
   const renewal = setInterval(
     async () => {

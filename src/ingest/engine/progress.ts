@@ -1,12 +1,20 @@
 /** The progress of one network, which the loops of its worker and its chain family share: each part has one owner. */
 import type { LogLineLevel, WriteLog } from '../../base/log.ts';
+import { operatorProblems, type ProblemKind } from '../../domain/networks/indexing-problem.ts';
 import type { Network } from '../../domain/networks/networks.ts';
-import type { IndexLedger } from '../../store/ledger/index-ledger.ts';
+import type {
+  BacklogStats,
+  BlockRange,
+  IndexLedger,
+  IndexStep,
+  NewFailure,
+} from '../../store/ledger/index-ledger.ts';
+import { createPause } from '../work.ts';
 import { type ChainHead, createChainHead } from './chain-head.ts';
 import type { ContractRegistry } from './contract-registry.ts';
-import { createNetworkProblem, type NetworkProblem } from './network-problem.ts';
-import { createRecorder, type Recorder } from './recorder.ts';
-import type { WorkerTiming } from './timing.ts';
+import { NodeError, problemKindOf, reasonOf } from './faults.ts';
+import { mergePending, type Span, without } from './pending-ranges.ts';
+import { repairDelay, type WorkerTiming } from './timing.ts';
 
 export interface ProgressOptions {
   readonly network: Network;
@@ -17,22 +25,171 @@ export interface ProgressOptions {
   readonly writeLog: WriteLog;
 }
 
-export interface Progress {
-  readonly head: ChainHead;
-  readonly registry: ContractRegistry;
-  readonly recorder: Recorder;
-  /** What keeps the network from progress. */
-  readonly problem: NetworkProblem;
-  log(line: string, level?: LogLineLevel): void;
-}
+export type Progress = ReturnType<typeof createProgress>;
 
 /** @param registry of the chain family, which knows what the contracts are */
-export function createProgress(options: ProgressOptions, registry: ContractRegistry): Progress {
-  const { network, ledger, holder, timing, writeLog } = options;
+export function createProgress(options: ProgressOptions, registry: ContractRegistry) {
+  const { network, ledger, timing, writeLog } = options;
   const { selector } = network;
-  const log: Progress['log'] = (line, level = 'info') => writeLog(line, { level, network: network.name });
-  const problem = createNetworkProblem({ escalateAfterMs: timing.escalateAfterMs, log });
+  const log = (line: string, level: LogLineLevel = 'info') =>
+    writeLog(line, { level, network: network.name });
+  const problem = createNetworkProblem(timing.escalateAfterMs, log);
   const head = createChainHead(selector);
-  const recorder = createRecorder({ selector, ledger, holder, timing, head, registry, problem });
-  return { head, registry, recorder, problem, log };
+  const recorder = createRecorder(options, head, registry, problem);
+  return { selector, ledger, timing, head, registry, recorder, problem, log } as const;
+}
+
+/**
+ * The problem that keeps a network from progress at present: published, logged once, and logged as an error when it has
+ * lasted for `escalateAfterMs`.
+ */
+function createNetworkProblem(escalateAfterMs: number, log: (line: string, level?: LogLineLevel) => void) {
+  interface Problem {
+    /** For the operator: it may name hosts. */
+    readonly text: string;
+    readonly kind: ProblemKind;
+    /** On performance.now()'s clock. */
+    readonly since: number;
+    readonly isEscalated: boolean;
+  }
+  let current: Problem | null = null;
+  const lastedMs = () => (current === null ? 0 : performance.now() - current.since);
+  const duration = () => `${Math.round(lastedMs() / 1000)} s`;
+  return {
+    get current(): Pick<Problem, 'text' | 'kind'> | null {
+      return current;
+    },
+    set(error: unknown): void {
+      const text = reasonOf(error);
+      const kind = problemKindOf(error);
+      // Faults of endpoints were logged when the endpoints were set back.
+      if (current === null && !(error instanceof NodeError))
+        log(text, operatorProblems.has(kind) ? 'error' : 'warn');
+      const { since = performance.now(), isEscalated = false } = current ?? {};
+      const escalates = !isEscalated && lastedMs() >= escalateAfterMs;
+      if (escalates)
+        log(`Nothing could be read for ${duration()}; still retrying. Last problem: ${text}`, 'error');
+      current = { text, kind, since, isEscalated: isEscalated || escalates };
+    },
+    clear(): void {
+      if (current?.isEscalated) log(`Reading goes on, after ${duration()}`);
+      current = null;
+    },
+  };
+}
+
+/** Blocks that were read without these contracts. Those of them that are still on the backlog need no second reading. */
+interface Rescan {
+  readonly contracts: readonly string[];
+  readonly spans: readonly Span[];
+}
+
+export interface Step extends IndexStep {
+  readonly rescans?: readonly Rescan[];
+}
+
+/** A moment before blocks are read: what happened since decides whether the reading holds. */
+export type ReadMark = ReturnType<Progress['recorder']['mark']>;
+
+/**
+ * The recorder of a network's steps, the only way forward: steps are recorded one after the other, each made from what
+ * the one before has left behind. The head, the contract registry and the counts in memory repeat what the store has
+ * acknowledged.
+ */
+function createRecorder(
+  { network, ledger, holder, timing }: ProgressOptions,
+  head: ChainHead,
+  registry: ContractRegistry,
+  problem: ReturnType<typeof createNetworkProblem>,
+) {
+  const { selector } = network;
+  let counts = { created: 0, updated: 0, removed: 0 };
+  let backlog: BacklogStats = { owedBlocks: 0, failedRanges: 0 };
+  let backlogVersion = 0;
+  const backlogPause = createPause();
+  /** On performance.now()'s clock, which never goes back: others take a silent worker for a dead one. */
+  let publishedAt = Number.NEGATIVE_INFINITY;
+  let recording: Promise<void> = Promise.resolve();
+
+  /** The step with its rescans as pending ranges, without what is on the backlog, merged with those on it. */
+  const withRescans = async ({ rescans = [], ...step }: Step): Promise<IndexStep> => {
+    if (rescans.length === 0) return step;
+    const { done, pending: added = [] } = step;
+    const rows = (await ledger.pendingRanges(selector))
+      .map((row) => (row.id === done?.id ? { ...row, to: done.from - 1 } : row))
+      .filter(({ from, to }) => from <= to);
+    const history = [...rows, ...added].filter(({ purpose }) => purpose === 'history');
+    const ranges = rescans.flatMap(({ contracts: wanted, spans }) => {
+      const contracts = registry.rescanned(wanted);
+      const unread = spans.flatMap((span) => without(span, history));
+      return unread.map((span): BlockRange => ({ ...span, purpose: 'contracts', contracts }));
+    });
+    return { ...step, ...mergePending(rows, [...added, ...ranges]) };
+  };
+
+  const recordNow = async (makeStep: () => Step | Promise<Step>): Promise<void> => {
+    const step = await withRescans(await makeStep());
+    const { created, updated, removed } = await ledger.record(selector, holder, step);
+    counts = {
+      created: counts.created + created,
+      updated: counts.updated + updated,
+      removed: counts.removed + removed,
+    };
+    registry.forget(step.orphaned ?? []);
+    registry.add(step.contracts ?? []);
+    head.apply(step);
+    if ((step.pending ?? []).length === 0 && step.endsAt === undefined) return;
+    backlogVersion++;
+    backlogPause.wake();
+  };
+
+  /** Stores the progress for others to see, and learns how much is pending. */
+  const publish = async () => {
+    publishedAt = performance.now();
+    backlog = await ledger.reportProgress(selector, head.stats, problem.current);
+  };
+
+  return {
+    get counts() {
+      return counts;
+    },
+    /** As of the latest `publish`. */
+    get backlog() {
+      return backlog;
+    },
+    /** Changes whenever ranges are added to the backlog, or dropped from its end; `backlogPause` is then woken. */
+    get backlogVersion() {
+      return backlogVersion;
+    },
+    backlogPause,
+    mark: () => ({ ...head.mark(), contracts: registry.mark }),
+    /**
+     * Records a step. `makeStep` is called when its turn has come: a contract that one loop has just learned of cannot
+     * slip past the blocks that the other loop is reading.
+     */
+    record(makeStep: () => Step | Promise<Step>): Promise<void> {
+      const recorded = recording.then(() => recordNow(makeStep));
+      recording = recorded.catch(() => undefined);
+      return recorded;
+    },
+    /** What was read before these contracts were known, up to `readTo` and except `covered`, is read again for them. */
+    rescansFor(contracts: readonly string[], readTo: number, covered?: Span): readonly Rescan[] {
+      if (contracts.length === 0) return [];
+      const spans = without({ from: head.startBlock ?? 0, to: readTo }, covered ? [covered] : []);
+      return [{ contracts, spans }];
+    },
+    /** Blocks that were being read while the other loop learned of more contracts are read again for those. */
+    rescansSince(mark: { readonly contracts: number }, span: Span): readonly Rescan[] {
+      const contracts = registry.since(mark.contracts);
+      return contracts.length === 0 ? [] : [{ contracts, spans: [span] }];
+    },
+    /** A range for the ledger of failures. */
+    failureOf({ from, to, purpose, contracts }: BlockRange, reason: string): NewFailure {
+      return { from, to, purpose, contracts, reason, retryInMs: repairDelay(1, timing) };
+    },
+    async publishWhenDue() {
+      if (performance.now() - publishedAt >= timing.publishEveryMs) await publish();
+    },
+    publish,
+  };
 }

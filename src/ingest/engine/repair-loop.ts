@@ -1,16 +1,10 @@
 /** The repair loop: retries the ranges on the ledger of failures that are due, in ever smaller parts. */
-import {
-  type BlockRange,
-  type FailedRange,
-  type IndexLedger,
-  isUnrecoverable,
-} from '../../store/ledger/index-ledger.ts';
+import { type BlockRange, type FailedRange, isUnrecoverable } from '../../store/ledger/index-ledger.ts';
 import { untilLater } from '../work.ts';
-import { logProblemsOf } from './block-readings.ts';
+import { historyStep, logProblemsOf, StaleReadingError } from './block-readings.ts';
 import type { NetworkReader } from './family.ts';
 import { RangeTooLargeError, reasonOf } from './faults.ts';
-import { historyStep, StaleReadingError } from './history-step.ts';
-import { repairDelay, retryDelay, type WorkerTiming } from './timing.ts';
+import { repairDelay, retryDelay } from './timing.ts';
 
 const REPAIRS_AT_ONCE = 4;
 /** A failed range is split into so many parts: 10,000 blocks come down to the one at fault in five steps. */
@@ -21,26 +15,10 @@ const PARTS = 8;
  */
 const MANY_FAILED_RANGES = 100;
 
-export interface RepairLoopOptions {
-  /** CCIP's number for the network. */
-  readonly selector: string;
-  readonly ledger: IndexLedger;
-  readonly reader: NetworkReader;
-  readonly timing: WorkerTiming;
-  readonly startsWithRouters: boolean;
-}
-
-export interface RepairLoop {
-  /** Whether what was due has been tried. */
-  readonly isIdle: boolean;
-  /** Runs until the signal; throws what cannot be retried: a lost lease, or a newer schema. */
-  run(signal: AbortSignal): Promise<void>;
-}
-
-export function createRepairLoop(options: RepairLoopOptions): RepairLoop {
-  const { selector, ledger, reader, timing, startsWithRouters } = options;
+/** @param startsWithRouters whether history begins with the routers, not at a configured block or time */
+export function createRepairLoop(reader: NetworkReader, startsWithRouters: boolean) {
   const { progress } = reader;
-  const { recorder, problem } = progress;
+  const { selector, ledger, recorder, problem, timing } = progress;
   let isIdle = false;
   /** Repairs that failed in a row. */
   let failures = 0;
@@ -100,10 +78,12 @@ export function createRepairLoop(options: RepairLoopOptions): RepairLoop {
   };
 
   return {
+    /** Whether what was due has been tried. */
     get isIdle() {
       return isIdle;
     },
-    async run(signal) {
+    /** Runs until the signal; throws what cannot be retried: a lost lease, or a newer schema. */
+    async run(signal: AbortSignal): Promise<void> {
       while (!signal.aborted) {
         try {
           if (await repairDue(signal)) continue;

@@ -4,37 +4,25 @@ import { backoffMs } from '../../base/backoff.ts';
 /** Clocks differ. A head an hour ahead of ours is a fault. */
 export const MAX_AHEAD_MS = 3_600_000;
 
-export interface WorkerTiming {
-  /** Backoff after a failure: the first pause and the longest. */
-  readonly retryMinMs: number;
-  readonly retryMaxMs: number;
-  /** Backoff of a range on the ledger of failures. */
-  readonly repairMinMs: number;
-  readonly repairMaxMs: number;
-  /** How often progress is published. */
-  readonly publishEveryMs: number;
-  /** A problem that lasts this long is reported as an error: the operator has to look. */
-  readonly escalateAfterMs: number;
-  /** How long endpoints that are away are waited for, before one of several is trusted alone. */
-  readonly secondOpinionMs: number;
-  /** How often a second endpoint is asked for what has become final, at the head. */
-  readonly settleEveryMs: number;
-  readonly tasksEveryMs: number;
-  /** Backoff of a task that came to nothing. */
-  readonly taskMinMs: number;
-  readonly taskMaxMs: number;
-}
+export type WorkerTiming = Readonly<typeof defaultTiming>;
 
-export const defaultTiming: WorkerTiming = {
+export const defaultTiming = {
+  /** Backoff after a failure: the first pause and the longest. */
   retryMinMs: 250,
   retryMaxMs: 30_000,
+  /** Backoff of a range on the ledger of failures. */
   repairMinMs: 5_000,
   repairMaxMs: 3_600_000,
+  /** How often progress is published. */
   publishEveryMs: 1_000,
+  /** A problem that lasts this long is reported as an error: the operator has to look. */
   escalateAfterMs: 60_000,
+  /** How long endpoints that are away are waited for, before one of several is trusted alone. */
   secondOpinionMs: 60_000,
+  /** At least so long between two questions to a second endpoint for what has become final, at the head. */
   settleEveryMs: 10_000,
   tasksEveryMs: 2_000,
+  /** Backoff of a task that came to nothing. */
   taskMinMs: 2_000,
   taskMaxMs: 300_000,
 };

@@ -5,13 +5,7 @@
  * retries what has failed. Every step is one transaction of the store: a worker can be killed at any moment, and the next
  * one continues.
  */
-import type { Network } from '../../domain/networks/networks.ts';
-import {
-  type HeadStats,
-  type IndexLedger,
-  type IndexState,
-  isUnrecoverable,
-} from '../../store/ledger/index-ledger.ts';
+import { type IndexState, isUnrecoverable } from '../../store/ledger/index-ledger.ts';
 import { untilLater } from '../work.ts';
 import { logProblemsOf } from './block-readings.ts';
 import type { NetworkReader, NetworkSource, NetworkStart } from './family.ts';
@@ -19,7 +13,7 @@ import { createFollowLoop } from './follow-loop.ts';
 import { createHistoryLoop } from './history-loop.ts';
 import { historyRange } from './pending-ranges.ts';
 import { createRepairLoop } from './repair-loop.ts';
-import { retryDelay, type WorkerTiming } from './timing.ts';
+import { retryDelay } from './timing.ts';
 
 /**
  * A network whose endpoints have failed this often in a row cannot go on at present. With the pauses of `retryDelay`
@@ -27,63 +21,14 @@ import { retryDelay, type WorkerTiming } from './timing.ts';
  */
 const MAX_FAILED_ROUNDS = 12;
 
-export interface WorkerOptions {
-  readonly source: NetworkSource;
-  readonly ledger: IndexLedger;
-  readonly reader: NetworkReader;
-  readonly timing: WorkerTiming;
-  readonly signal: AbortSignal;
-}
+export type NetworkWorker = ReturnType<typeof createNetworkWorker>;
 
-/** What there is to know of a worker from outside. */
-export interface WorkerStatus {
-  readonly network: Network;
-  readonly head: HeadStats | null;
-  /** Where history begins; null while it is being looked for. */
-  readonly startBlock: number | null;
-  /** Blocks of history that are still to be read. */
-  readonly owedBlocks: number;
-  readonly isSearchingRouters: boolean;
-  readonly created: number;
-  readonly updated: number;
-  readonly removed: number;
-  readonly failedRanges: number;
-  readonly problem: string | null;
-  /** All of history has been read, or is on the ledger of failures. */
-  readonly isHistoryRead: boolean;
-  /** The same of all blocks up to the head. */
-  readonly isUpToDate: boolean;
-  /** When the latest complete round of tasks began, on performance.now()'s clock. */
-  readonly tasksStartedAt: number;
-  /** Why it cannot go on at present, after many attempts in a row; null while it can. It keeps trying. */
-  readonly stuckBecause: string | null;
-}
-
-export interface NetworkWorker {
-  readonly status: WorkerStatus;
-  /** Looks at the head and does the tasks without waiting for their time. */
-  runNow(): void;
-  /** Works until the signal, or until something cannot be retried: a lost lease, or a newer schema. */
-  run(): Promise<void>;
-}
-
-export function createNetworkWorker(options: WorkerOptions): NetworkWorker {
-  const { source, ledger, reader, timing } = options;
+export function createNetworkWorker(source: NetworkSource, reader: NetworkReader, stopped: AbortSignal) {
   const { progress } = reader;
-  const { head, recorder, problem } = progress;
-  const { selector } = source.network;
-  const startsWithRouters = source.start === null;
-  const followLoop = createFollowLoop({ reader, timing, pollEvery: source.pollEvery });
-  const historyLoop = createHistoryLoop({
-    selector,
-    ledger,
-    reader,
-    timing,
-    requestsPerSecond: source.requestsPerSecond,
-    startsWithRouters,
-    isHeadBehind: () => followLoop.isBehind,
-  });
-  const repairLoop = createRepairLoop({ selector, ledger, reader, timing, startsWithRouters });
+  const { selector, ledger, head, recorder, problem, timing } = progress;
+  const followLoop = createFollowLoop(reader, source.pollEvery);
+  const historyLoop = createHistoryLoop(reader, source, () => followLoop.isBehind);
+  const repairLoop = createRepairLoop(reader, source.start === null);
 
   /** Records what the configuration asks for and the store does not have yet. */
   const start = async (state: IndexState): Promise<void> => {
@@ -150,27 +95,33 @@ export function createNetworkWorker(options: WorkerOptions): NetworkWorker {
   };
 
   return {
-    runNow: () => followLoop.runNow(),
+    runNow: followLoop.runNow,
+    /** What there is to know of a worker from outside. */
     get status() {
       const { isAtHead, tasksStartedAt } = followLoop;
       const { isEmpty, isSearchingRouters } = historyLoop;
       return {
         network: source.network,
         head: head.stats,
+        /** Where history begins; null while it is being looked for. */
         startBlock: head.startBlock,
         ...recorder.backlog,
         isSearchingRouters,
         ...recorder.counts,
         problem: problem.current?.text ?? null,
+        /** All of history has been read, or is on the ledger of failures. */
         isHistoryRead: isEmpty,
+        /** The same of all blocks up to the head. */
         isUpToDate: isAtHead && isEmpty && repairLoop.isIdle,
         tasksStartedAt,
+        /** Why it cannot go on at present, after many attempts in a row; null while it can. It keeps trying. */
         stuckBecause: stuckBecause(),
       };
     },
-    async run() {
+    /** Works until it is stopped, or until something cannot be retried: a lost lease, or a newer schema. */
+    async run(): Promise<void> {
       const stop = new AbortController();
-      const signal = AbortSignal.any([options.signal, stop.signal]);
+      const signal = AbortSignal.any([stopped, stop.signal]);
       const state = await ledger.state(selector);
       head.load(state);
       reader.load(state);

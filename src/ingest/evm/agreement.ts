@@ -13,16 +13,7 @@ import type { Block, Chain, ChainNode, ChainTips } from './rpc/chain.ts';
 /** An endpoint whose head is older does not know what the chain has now. */
 const MAX_HEAD_AGE_MS = 600_000;
 
-export interface AgreementOptions {
-  readonly chain: Chain;
-  /** Whether one endpoint is enough to take back blocks that were final. */
-  readonly acceptsDeepReorgs: boolean;
-  /** How long endpoints that are away are waited for, before one is trusted alone. */
-  readonly waitMs: number;
-  readonly log: Progress['log'];
-}
-
-export interface Agreed {
+interface Agreed {
   /** The block that was asked about, or the newest that the other endpoint has too. */
   readonly common: BlockId;
   /** The newest block up to there that both call final. */
@@ -38,38 +29,7 @@ export interface Disagreement {
   readonly isContradicted: boolean;
 }
 
-export interface Agreement {
-  /**
-   * Asks the other endpoints for a block of `node`, one after the other. Throws a NodeError where two of them agree on
-   * another block.
-   *
-   * @param final what `node` calls final
-   * @param isEnough whether an endpoint that is somewhat behind will do; otherwise the next one is asked too
-   */
-  on(
-    node: ChainNode,
-    block: BlockId,
-    final: BlockId,
-    isEnough: (agreed: Agreed) => boolean,
-  ): Promise<Agreed | Disagreement>;
-  /**
-   * The newest final block of a chain without `lost`, which was final: `node` has that chain, and so has another endpoint.
-   * Throws a DeepReorgError where none has.
-   *
-   * @param isNewer whether a head is newer than what was read, and not merely behind
-   */
-  onOtherChain(
-    node: ChainNode,
-    final: BlockId,
-    lost: BlockId,
-    isNewer: (head: Block) => boolean,
-  ): Promise<BlockId>;
-}
-
-/** A node has another chain than the one that was read, also below blocks that were final, and is not trusted. */
-export class DeepReorgError extends NodeError {
-  override readonly name = 'DeepReorgError';
-}
+export type Agreement = ReturnType<typeof createAgreement>;
 
 interface OtherView extends Omit<ChainTips, 'final'> {
   readonly node: ChainNode;
@@ -79,18 +39,19 @@ interface OtherView extends Omit<ChainTips, 'final'> {
   readonly further: Block | undefined;
 }
 
-export function createAgreement(options: AgreementOptions): Agreement {
-  const { chain, acceptsDeepReorgs, log } = options;
-  const waits = createEndpointWaits(options.waitMs);
+/** @param acceptsDeepReorgs whether one endpoint is enough to take back blocks that were final */
+export function createAgreement({ log, timing }: Progress, chain: Chain, acceptsDeepReorgs: boolean) {
+  const waits = createEndpointWaits(timing.secondOpinionMs);
   let isAloneLogged = false;
 
-  /** The view of the next endpoint that was not asked yet; undefined where none is left that answers. */
-  const nextView = (
-    asked: readonly ChainNode[],
-    number: number,
-    furtherNumber: number | undefined,
-  ): Promise<OtherView | undefined> =>
-    chain.secondOpinion(asked, async (node) => {
+  /**
+   * What the other endpoints that answer show, one after the other.
+   *
+   * @param furtherNumberOf of a further block that the next one is asked for
+   */
+  const otherViews = (witness: ChainNode, number: number, furtherNumberOf: () => number | undefined) =>
+    chain.opinions(witness, async (node): Promise<OtherView> => {
+      const furtherNumber = furtherNumberOf();
       const tips = await tipsOf(node, number);
       const isFurtherThere = furtherNumber !== undefined && furtherNumber <= tips.head.number;
       const [further] = isFurtherThere ? await node.blocks([furtherNumber]) : [];
@@ -117,15 +78,23 @@ export function createAgreement(options: AgreementOptions): Agreement {
   };
 
   return {
-    async on(node, block, final, isEnough) {
+    /**
+     * Asks the other endpoints for a block of `node`, one after the other. Throws a NodeError where two of them agree on
+     * another block.
+     *
+     * @param final what `node` calls final
+     * @param isEnough whether an endpoint that is somewhat behind will do; otherwise the next one is asked too
+     */
+    async on(
+      node: ChainNode,
+      block: BlockId,
+      final: BlockId,
+      isEnough: (agreed: Agreed) => boolean,
+    ): Promise<Agreed | Disagreement> {
       if (chain.health().length === 1) return { common: block, final, isAlone: true };
-      const asked = [node];
       let against: (BlockId & { readonly name: string }) | undefined;
       let best: Agreed | undefined;
-      for (;;) {
-        const view = await nextView(asked, block.number, against?.number);
-        if (!view) break;
-        asked.push(view.node);
+      for await (const view of otherViews(node, block.number, () => against?.number)) {
         waits.answered(view.node.name);
         const common = await commonOf(node, block, view);
         if (common) {
@@ -155,13 +124,20 @@ export function createAgreement(options: AgreementOptions): Agreement {
       };
     },
 
-    async onOtherChain(node, final, lost, isNewer) {
+    /**
+     * The newest final block of a chain without `lost`, which was final: `node` has that chain, and so has another endpoint.
+     * Throws where none has: the node has another chain also below blocks that were final, and is not trusted.
+     *
+     * @param isNewer whether a head is newer than what was read, and not merely behind
+     */
+    async onOtherChain(
+      node: ChainNode,
+      final: BlockId,
+      lost: BlockId,
+      isNewer: (head: Block) => boolean,
+    ): Promise<BlockId> {
       if (acceptsDeepReorgs) return final;
-      const asked = [node];
-      for (;;) {
-        const view = await nextView(asked, final.number, lost.number);
-        if (!view) break;
-        asked.push(view.node);
+      for await (const view of otherViews(node, final.number, () => lost.number)) {
         if (view.further?.hash === lost.hash)
           throw new NodeError(
             `${node.name} has another chain than the one that was read, which ${view.node.name} has`,
@@ -171,7 +147,7 @@ export function createAgreement(options: AgreementOptions): Agreement {
         const agreedFinal = common && (await lowerFinal(node, common, final, view.final));
         if (agreedFinal) return agreedFinal;
       }
-      throw new DeepReorgError(
+      throw new NodeError(
         `${node.name} lacks block ${lost.number} of the chain that was read, which was final. It is not trusted alone and ` +
           'nothing was erased: add an endpoint that has the same chain, or, where the chain was reset, set `acceptDeepReorgs: true`',
         'reorganization',

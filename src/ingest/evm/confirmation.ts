@@ -3,19 +3,15 @@
  * denies them. Where no other can tell, because it is away or no longer has logs that old, the logs count, and their blocks
  * are noted for a review (checks/unconfirmed-blocks.ts).
  */
+import { groupBy } from '../../store/group-by.ts';
 import type { BlockId } from '../../store/ledger/index-ledger.ts';
 import type { Claim, Confirmation, Opinion } from '../engine/confirmation.ts';
 import { RangeTooLargeError, RequestRejectedError } from '../engine/faults.ts';
 import { mayHaveLogs } from './bloom.ts';
-import { watchedTopics } from './contracts/contracts.ts';
+import { watchedTopics } from './contracts/abi.ts';
 import type { ChainLog, ChainNode, Hex } from './rpc/chain.ts';
 
-/**
- * Throws a NodeError where another endpoint denies one of these logs.
- *
- * @param isFinal whether the blocks cannot be abandoned any more
- */
-export type ConfirmLogs = (node: ChainNode, logs: readonly ChainLog[], isFinal: boolean) => Promise<void>;
+export type ConfirmLogs = ReturnType<typeof createLogConfirmation>;
 
 /** The logs of a block that an endpoint has shown. */
 interface LogClaim extends Claim {
@@ -28,7 +24,7 @@ interface LogClaim extends Claim {
 export function createLogConfirmation(
   confirmation: Confirmation<ChainNode>,
   noteUnconfirmed: (witness: string, blocks: readonly BlockId[]) => Promise<void>,
-): ConfirmLogs {
+) {
   /** How many blocks endpoints have accepted in one request, by name, where they rejected more. */
   const longest = new Map<string, number>();
 
@@ -84,11 +80,7 @@ export function createLogConfirmation(
     return lacks ? 'lacks' : 'denies';
   };
 
-  const opinionsOn = async (
-    other: ChainNode,
-    claims: readonly LogClaim[],
-    isFinal: boolean,
-  ): Promise<readonly Opinion[]> => {
+  const opinionsOn = async (other: ChainNode, claims: readonly LogClaim[], isFinal: boolean) => {
     const opinions = new Map<Hex, Opinion>();
     try {
       const hidden = isFinal ? await notShown(other, claims) : claims;
@@ -101,7 +93,12 @@ export function createLogConfirmation(
     return claims.map(({ hash }) => opinions.get(hash) ?? 'lacks');
   };
 
-  return async (node, logs, isFinal) => {
+  /**
+   * Throws a NodeError where another endpoint denies one of these logs.
+   *
+   * @param isFinal whether the blocks cannot be abandoned any more
+   */
+  return async (node: ChainNode, logs: readonly ChainLog[], isFinal: boolean): Promise<void> => {
     const claims = claimsOf(logs);
     const unconfirmed = await confirmation.confirm(node, claims, {
       opinionsOn: (other, left) => opinionsOn(other, left, isFinal),
@@ -113,15 +110,11 @@ export function createLogConfirmation(
   };
 }
 
-function claimsOf(logs: readonly ChainLog[]): readonly LogClaim[] {
-  const claims = new Map<Hex, LogClaim & { readonly logs: ChainLog[] }>();
-  for (const log of logs) {
-    const { blockHash: hash, blockNumber: number } = log;
-    const known = claims.get(hash);
-    if (known) known.logs.push(log);
-    else claims.set(hash, { number, hash, logs: [log], what: `logs of block ${number}` });
-  }
-  return [...claims.values()];
+function claimsOf(shown: readonly ChainLog[]): readonly LogClaim[] {
+  return [...groupBy(shown, ({ blockHash }) => blockHash)].map(([hash, logs]) => {
+    const number = logs[0]?.blockNumber ?? 0;
+    return { number, hash, logs, what: `logs of block ${number}` };
+  });
 }
 
 /** What a log says. Its index is left out: some nodes count it in the block, some in the transaction. */

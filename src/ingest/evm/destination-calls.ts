@@ -1,8 +1,8 @@
 /** Simulated calls on an EVM network: `eth_call` and `eth_estimateGas` at its newest block. They change nothing. */
-import type { DestinationCalls, SimulatedCall } from '../../domain/manual-execution/diagnosis.ts';
+import type { DestinationCalls } from '../../domain/manual-execution/diagnosis.ts';
 import type { DestinationCallsOptions } from '../engine/family.ts';
-import { NodeError, RequestRejectedError } from '../engine/faults.ts';
-import type { Endpoint, RpcAnswer } from '../engine/json-rpc/endpoint.ts';
+import { createAnswerReader } from '../engine/json-rpc/answer-reader.ts';
+import type { Endpoint } from '../engine/json-rpc/endpoint.ts';
 import {
   createEndpointPool,
   type PooledNode,
@@ -19,15 +19,9 @@ type CallNode = PooledNode & DestinationCalls;
 const timing = { answerMs: 12_000, bodyMs: 12_000, maxWaitMs: 3_000, longestPauseMs: 15_000 };
 
 export function openEvmCalls(source: EvmSource, options: DestinationCallsOptions): DestinationCalls {
-  const { network, rpc, requestsPerSecond, batchSize } = source;
   const pool = createEndpointPool<CallNode>(
-    {
-      networkName: network.name,
-      rpc,
-      requestsPerSecond,
-      batchSize,
-      classifyRpcError: classifyEvmRpcError,
-    },
+    source,
+    classifyEvmRpcError,
     (endpoint, nodeOptions) => createCallNode(endpoint, source, nodeOptions),
     { ...options, timing },
   );
@@ -38,23 +32,9 @@ export function openEvmCalls(source: EvmSource, options: DestinationCallsOptions
 }
 
 function createCallNode(endpoint: Endpoint, source: EvmSource, options: PooledNodeOptions): CallNode {
-  const { checkIn, head, headOf } = createNode(endpoint, source, options);
-  const fault = (method: string, what: string, Fault = NodeError) =>
-    new Fault(`${endpoint.name}: ${method}: ${what}`);
-
-  const resultOf = (answer: RpcAnswer | undefined, method: string): unknown => {
-    if (answer === undefined) throw fault(method, 'no answer');
-    if ('error' in answer) throw fault(method, answer.error.message, RequestRejectedError);
-    return answer.result;
-  };
-  const parsed = <T>(method: string, read: () => T): T => {
-    try {
-      return read();
-    } catch (error) {
-      if (error instanceof MalformedAnswerError) throw fault(method, `the answer has ${error.message}`);
-      throw error;
-    }
-  };
+  const { checkIn, head, headIn } = createNode(endpoint, source, options);
+  const { name } = endpoint;
+  const { parsed, resultOf } = createAnswerReader({ name, malformed: MalformedAnswerError });
 
   return {
     checkIn,
@@ -62,9 +42,12 @@ function createCallNode(endpoint: Endpoint, source: EvmSource, options: PooledNo
     async simulate(calls) {
       const [latest, ...answers] = await endpoint.ask([
         { method: 'eth_getBlockByNumber', params: ['latest', false] },
-        ...calls.map((call) => ({ method: 'eth_call', params: [requestOf(call), 'latest'] })),
+        ...calls.map(({ from, to, data }) => ({
+          method: 'eth_call',
+          params: [{ from, to, data }, 'latest'],
+        })),
       ]);
-      const { number, timestamp } = headOf(resultOf(latest, 'eth_getBlockByNumber'));
+      const { number, timestamp } = headIn(latest);
       const outcomes = calls.map((_, index) => {
         const answer = answers[index];
         if (answer !== undefined && 'error' in answer) {
@@ -79,7 +62,7 @@ function createCallNode(endpoint: Endpoint, source: EvmSource, options: PooledNo
     },
     async estimateGas(calls) {
       const answers = await endpoint.ask(
-        calls.map((call) => ({ method: 'eth_estimateGas', params: [requestOf(call)] })),
+        calls.map(({ from, to, data }) => ({ method: 'eth_estimateGas', params: [{ from, to, data }] })),
       );
       return answers.map((answer) =>
         'error' in answer
@@ -88,8 +71,4 @@ function createCallNode(endpoint: Endpoint, source: EvmSource, options: PooledNo
       );
     },
   };
-}
-
-function requestOf({ from, to, data }: SimulatedCall): object {
-  return { from, to, data };
 }

@@ -5,12 +5,11 @@
  * A block that cannot be read goes to the ledger of failures on its own, and a long gap goes to the history loop:
  * nothing holds up the head.
  */
-import type { BlockId, IndexLedger } from '../../store/ledger/index-ledger.ts';
+import type { BlockId } from '../../store/ledger/index-ledger.ts';
 import { logProblemsOf, stepOf } from '../engine/block-readings.ts';
 import { NodeError, RangeTooLargeError, reasonOf } from '../engine/faults.ts';
 import { historyRange } from '../engine/pending-ranges.ts';
-import type { Progress } from '../engine/progress.ts';
-import type { ReadMark } from '../engine/recorder.ts';
+import type { Progress, ReadMark } from '../engine/progress.ts';
 import type { Agreement, Disagreement } from './agreement.ts';
 import { type Fork, findFork, type HeadView, readHeaders, rejectOtherFinal, viewHead } from './head.ts';
 import type { BlockReader, LogReading } from './reading.ts';
@@ -22,23 +21,6 @@ const MAX_NEW_BLOCKS = 256;
 const MAX_GAP = 4 * MAX_NEW_BLOCKS;
 /** How often the next blocks are tried before they are taken one by one, and the one at fault is left out. */
 const ATTEMPTS = 3;
-
-export interface HeadFollowerOptions {
-  /** CCIP's number for the network. */
-  readonly selector: string;
-  readonly chain: Chain;
-  readonly agreement: Agreement;
-  /** At least so long between two questions to a second endpoint for what is final. */
-  readonly settleEveryMs: number;
-  readonly ledger: IndexLedger;
-  readonly reader: BlockReader;
-  readonly progress: Progress;
-}
-
-export interface HeadFollower {
-  /** Reads what is new; true where there is more. After a few failures the block at fault is left out. */
-  follow(): Promise<boolean>;
-}
 
 /** What a look at the head has found. */
 interface Found {
@@ -59,8 +41,13 @@ interface Replacement extends Fork {
   readonly final: BlockId;
 }
 
-export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
-  const { selector, chain, agreement, settleEveryMs, ledger, reader, progress } = options;
+export function createHeadFollower(
+  progress: Progress,
+  chain: Chain,
+  agreement: Agreement,
+  reader: BlockReader,
+) {
+  const { selector, ledger, recorder, timing } = progress;
   let newBlocks = MAX_NEW_BLOCKS;
   /** How often in a row the next blocks could not be read although the node has shown them, and why. */
   let unread = { times: 0, reason: '' };
@@ -75,10 +62,7 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
     number > (progress.head.tip?.number ?? 0) || timestamp * 1000 > progress.head.latestAt;
 
   /** Where to go on when the head is far away: near it, and not below what is final. */
-  const landingOf = async (
-    node: ChainNode,
-    { head, final, base }: Found['view'],
-  ): Promise<Block | undefined> => {
+  const landingOf = async (node: ChainNode, { head, final, base }: Found['view']) => {
     const number = Math.max(Math.min(final.number, head.number), head.number - MAX_NEW_BLOCKS);
     if (number - base.number <= MAX_GAP) return undefined;
     if (number === final.number) return final;
@@ -107,11 +91,8 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
   };
 
   /** @param candidate a block that the node calls final and that has been read, or is about to be */
-  const settle = async (
-    node: ChainNode,
-    candidate: BlockId,
-  ): Promise<Pick<Found, 'settled' | 'disagreement'>> => {
-    const nothing = { settled: undefined, disagreement: undefined };
+  const settle = async (node: ChainNode, candidate: BlockId) => {
+    const nothing: Pick<Found, 'settled' | 'disagreement'> = { settled: undefined, disagreement: undefined };
     const { final: known } = progress.head;
     const isNew = known !== undefined && candidate.number > known.number;
     if (!known || (confirmed === known.hash && (!isNew || performance.now() < settleDueAt))) return nothing;
@@ -127,7 +108,7 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
     const { common, final, isAlone } = agreed;
     if (!isAlone && common.number >= known.number) {
       confirmed = final.number > known.number ? final.hash : known.hash;
-      settleDueAt = performance.now() + settleEveryMs;
+      settleDueAt = performance.now() + timing.settleEveryMs;
     }
     return { ...nothing, settled: final };
   };
@@ -170,11 +151,8 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
     }
   };
 
-  const recordFound = async (
-    { view, headers, reading, landing, settled }: Found,
-    mark: ReadMark,
-    skip: boolean,
-  ): Promise<void> => {
+  const recordFound = async (found: Found, mark: ReadMark, skip: boolean): Promise<void> => {
+    const { view, headers, reading, landing, settled } = found;
     const { base } = view;
     const orphaned = view.orphans.map(({ hash }) => hash);
     if (orphaned.length > 0) progress.log(`${orphaned.length} blocks above ${base.number} were abandoned`);
@@ -184,19 +162,17 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
     const [first, last] = [headers[0], headers.at(-1)];
     const isFinalNew =
       settled !== undefined && settled.number > base.number && settled.number !== landing?.number;
-    await progress.recorder.record(() => ({
+    await recorder.record(() => ({
       ...(reading && stepOf(reading)),
       orphaned,
       blocks: landing ? [...(isFinalNew ? [settled] : []), landing] : headers,
       pending: landing ? [historyRange(base.number + 1, landing.number)] : [],
       rescans: [
-        ...progress.recorder.rescansFor(reading?.contracts.map(({ address }) => address) ?? [], base.number),
-        ...(first && last
-          ? progress.recorder.rescansSince(mark, { from: first.number, to: last.number })
-          : []),
+        ...recorder.rescansFor(reading?.contracts.map(({ address }) => address) ?? [], base.number),
+        ...(first && last ? recorder.rescansSince(mark, { from: first.number, to: last.number }) : []),
       ],
       failed: skipped
-        ? [progress.recorder.failureOf(historyRange(skipped.number, skipped.number), unread.reason)]
+        ? [recorder.failureOf(historyRange(skipped.number, skipped.number), unread.reason)]
         : [],
     }));
     if (reading) logProblemsOf(reading, progress.log);
@@ -208,7 +184,7 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
     if (!anchor || final.number <= anchor.number) return;
     const settled = held.filter(({ number }) => number > anchor.number && number <= final.number);
     const numbers = new Map(settled.map(({ hash, number }) => [hash, number]));
-    await progress.recorder.record(async () => {
+    await recorder.record(async () => {
       // Asked when nothing else is recorded: a message of these blocks that is read late, because its range had
       // failed, is either among these or final when it is read.
       const sent = await ledger.sentIn(selector, [...numbers.keys()]);
@@ -236,7 +212,7 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
 
   const recordReplacement = async ({ final, fork, orphaned }: Replacement): Promise<void> => {
     const from = fork === undefined ? (progress.head.startBlock ?? 0) : fork.number + 1;
-    await progress.recorder.record(() => ({
+    await recorder.record(() => ({
       orphaned: [...new Set([...progress.head.held.map(({ hash }) => hash), ...orphaned])],
       blocks: [final],
       endsAt: final.number,
@@ -257,7 +233,7 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
 
   /** Reads what is new; true where there is more. `skip`: the next block is left to the ledger of failures. */
   const followOnce = async (skip: boolean): Promise<boolean> => {
-    const mark = progress.recorder.mark();
+    const mark = recorder.mark();
     const found = await look(skip);
     if ('fork' in found) {
       await recordReplacement(found);
@@ -286,22 +262,21 @@ export function createHeadFollower(options: HeadFollowerOptions): HeadFollower {
     return hasMore;
   };
 
-  return {
-    async follow() {
-      try {
-        const hasMore = await followOnce(unread.times >= ATTEMPTS);
-        unread = { times: 0, reason: '' };
-        newBlocks = Math.min(MAX_NEW_BLOCKS, newBlocks * 2);
-        return hasMore;
-      } catch (error) {
-        if (error instanceof RangeTooLargeError) {
-          newBlocks = Math.max(1, Math.min(error.acceptedBlocks ?? Infinity, newBlocks >> 1));
-          if (newBlocks > 1) return true;
-        }
-        // One block at a time shows which of them cannot be read.
-        if (unread.times >= ATTEMPTS - 1) newBlocks = 1;
-        throw error;
+  /** Reads what is new; true where there is more. After a few failures the block at fault is left out. */
+  return async (): Promise<boolean> => {
+    try {
+      const hasMore = await followOnce(unread.times >= ATTEMPTS);
+      unread = { times: 0, reason: '' };
+      newBlocks = Math.min(MAX_NEW_BLOCKS, newBlocks * 2);
+      return hasMore;
+    } catch (error) {
+      if (error instanceof RangeTooLargeError) {
+        newBlocks = Math.max(1, Math.min(error.acceptedBlocks ?? Infinity, newBlocks >> 1));
+        if (newBlocks > 1) return true;
       }
-    },
+      // One block at a time shows which of them cannot be read.
+      if (unread.times >= ATTEMPTS - 1) newBlocks = 1;
+      throw error;
+    }
   };
 }

@@ -7,9 +7,9 @@ import type { HistoryReading } from '../engine/block-readings.ts';
 import { NodeError, RangeTooLargeError } from '../engine/faults.ts';
 import type { Progress } from '../engine/progress.ts';
 import { requireChain } from './head.ts';
-import type { BlockReader, LogReading } from './reading.ts';
+import type { BlockReader } from './reading.ts';
 import type { Chain, ChainNode, Hex } from './rpc/chain.ts';
-import { createRangeLimits, type RangeLimits } from './rpc/range-limits.ts';
+import { createRangeLimits } from './rpc/range-limits.ts';
 import type { EvmSource } from './settings.ts';
 
 /** Logs that one piece should have: enough to be worth a transaction, few enough for many pieces to fit in memory. */
@@ -24,46 +24,30 @@ const MAX_CHECKED_BLOCKS = 250;
  */
 const MAX_CHECKED_ABOVE_FINAL = 1_024;
 
-export interface HistoryReaderOptions {
-  readonly source: EvmSource;
-  readonly chain: Chain;
-  readonly reader: BlockReader;
-  readonly progress: Progress;
-}
-
-export interface HistoryReader {
-  nextPiece(pending: BlockRange): BlockRange;
-  read(range: BlockRange, extent: 'part' | 'whole'): Promise<HistoryReading>;
-}
-
-/** What is known of an endpoint. */
-interface EndpointState {
-  readonly limits: RangeLimits;
-  /** The final block that it was last asked for: whether its chain has it. */
-  agreement: { readonly hash: string; readonly check: Promise<void> } | undefined;
-  /** Whether its limit of blocks was reported. It changes from time to time, which is not worth a line. */
-  isLimitReported: boolean;
-}
-
-export function createHistoryReader({
-  source,
-  chain,
-  reader,
-  progress,
-}: HistoryReaderOptions): HistoryReader {
+/** @param avoided names of endpoints that history is not read from */
+export function createHistoryReader(
+  source: EvmSource,
+  progress: Progress,
+  chain: Chain,
+  reader: BlockReader,
+  avoided: () => readonly string[],
+) {
   const maxBlocks = source.verify === 'all' ? Math.min(MAX_CHECKED_BLOCKS, source.maxRange) : source.maxRange;
-  /** By name, which is unique among the endpoints of a network. */
-  const endpoints = new Map<string, EndpointState>();
+  const newState = () => ({
+    limits: createRangeLimits(maxBlocks),
+    /** The final block that the endpoint was last asked for: whether its chain has it. */
+    agreement: undefined as { readonly hash: string; readonly check: Promise<void> } | undefined,
+    /** Whether its limit of blocks was reported. It changes from time to time, which is not worth a line. */
+    isLimitReported: false,
+  });
+  /** What is known of endpoints, by name, which is unique among those of a network. */
+  const endpoints = new Map<string, ReturnType<typeof newState>>();
   /** How long a range with the wanted number of logs is, by those that were read last. */
   let wantedBlocks = maxBlocks;
   let rangesBeforeGrowth = 0;
 
-  const stateOf = ({ name }: ChainNode): EndpointState => {
-    const known = endpoints.get(name) ?? {
-      limits: createRangeLimits(maxBlocks),
-      agreement: undefined,
-      isLimitReported: false,
-    };
+  const stateOf = ({ name }: ChainNode) => {
+    const known = endpoints.get(name) ?? newState();
     endpoints.set(name, known);
     return known;
   };
@@ -97,10 +81,7 @@ export function createHistoryReader({
     return state.agreement.check;
   };
 
-  const readBlocks = async (
-    node: ChainNode,
-    { from, to, contracts }: BlockRange,
-  ): Promise<LogReading & HistoryReading> => {
+  const readBlocks = async (node: ChainNode, { from, to, contracts }: BlockRange) => {
     const { final, held, tip } = progress.head;
     if (!final || !tip) throw new Error('History is read below a block that is final');
     const isFinal = to <= final.number;
@@ -170,7 +151,7 @@ export function createHistoryReader({
   };
 
   return {
-    nextPiece(pending) {
+    nextPiece(pending: BlockRange): BlockRange {
       const known = [...endpoints.values()].map(({ limits }) => limits.nextBlocks);
       const longest = known.length > 0 ? Math.max(...known) : createRangeLimits(maxBlocks).nextBlocks;
       const from = Math.max(pending.from, pending.to - Math.min(longest, wantedBlocks) + 1);
@@ -178,12 +159,10 @@ export function createHistoryReader({
       // A piece is final or not as a whole.
       return { ...pending, from: pending.to > final ? Math.max(from, final + 1) : from };
     },
-    read(range, extent) {
+    readHistory(range: BlockRange, extent: 'part' | 'whole'): Promise<HistoryReading> {
       const minimumHead = Math.max(range.to, progress.head.final?.number ?? 0);
-      return chain.share(
-        (node) => (extent === 'whole' ? readBlocks(node, range) : readPart(node, range)),
-        minimumHead,
-      );
+      const read = extent === 'whole' ? readBlocks : readPart;
+      return chain.share((node): Promise<HistoryReading> => read(node, range), minimumHead, avoided());
     },
   };
 }

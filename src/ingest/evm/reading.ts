@@ -8,20 +8,15 @@ import type { BlockId, RegisteredContract } from '../../store/ledger/index-ledge
 import type { Reading } from '../engine/block-readings.ts';
 import type { ContractRegistry } from '../engine/contract-registry.ts';
 import { NodeError } from '../engine/faults.ts';
-import { mayHaveLogs } from './bloom.ts';
-import { alwaysTrusted, type BloomTrust } from './bloom-trust.ts';
-import { type RegistryLog, unrecorded } from './checks/registry-log.ts';
+import { type BloomTrust, mayHaveLogs } from './bloom.ts';
+import type { RegistryLog } from './checks/registry-log.ts';
 import type { ConfirmLogs } from './confirmation.ts';
+import { watchedTopics } from './contracts/abi.ts';
 import { agreedRegistrations, identifyTogether } from './contracts/contract-agreement.ts';
-import {
-  type GenuineContract,
-  type Registration,
-  registrationsIn,
-  watchedTopics,
-} from './contracts/contracts.ts';
+import { type GenuineContract, type Registration, registrationsIn } from './contracts/contracts.ts';
 import type { Decoder } from './decode/decoder.ts';
+import { sortLogs } from './rpc/answers.ts';
 import type { Block, Chain, ChainLog, ChainNode, Hex } from './rpc/chain.ts';
-import { sortLogs } from './rpc/log-order.ts';
 import { AddressRequiredError } from './rpc/log-queries.ts';
 
 /** What some blocks said, how many logs it took, and in which blocks trusted contracts have logs. */
@@ -47,17 +42,6 @@ export interface ReadRequest {
   readonly orphaned?: readonly string[];
 }
 
-export interface BlockReader {
-  read(node: ChainNode, request: ReadRequest): Promise<LogReading>;
-  /** The routers themselves, and the contracts that they name at present. */
-  readCurrent(node: ChainNode, routers: readonly Hex[]): Promise<Pick<Reading, 'contracts' | 'rejected'>>;
-  /** Contracts that an earlier version did not know, identified again. */
-  identifyAgain(
-    node: ChainNode,
-    registrations: readonly Registration[],
-  ): Promise<Pick<Reading, 'contracts' | 'rejected'>>;
-}
-
 /**
  * Addresses in one filter. With more, the topics alone are asked for: one answer with logs of other contracts is cheaper
  * than several without.
@@ -67,14 +51,16 @@ const MAX_ADDRESSES = 100;
 /** The trusted contracts of an EVM network. */
 export type EvmContractRegistry = ContractRegistry<Hex, GenuineContract>;
 
+export type BlockReader = ReturnType<typeof createBlockReader>;
+
 export function createBlockReader(
   chain: Chain,
   registry: EvmContractRegistry,
   decoder: Decoder,
-  registryLog: RegistryLog = unrecorded,
-  bloomTrust: BloomTrust = alwaysTrusted,
-  confirmLogs: ConfirmLogs = async () => undefined,
-): BlockReader {
+  registryLog: RegistryLog,
+  bloomTrust: BloomTrust,
+  confirmLogs: ConfirmLogs,
+) {
   const { network } = chain;
 
   /**
@@ -100,8 +86,7 @@ export function createBlockReader(
     const [dispute] = disputed;
     if (doubt !== 'left out' && dispute) throw new NodeError(dispute.detail);
     // Contracts that are reached through a named one stand and fall with it.
-    const blockHashes = new Map<Hex, Hex | null>();
-    for (const { address, blockHash } of unknown) blockHashes.set(address, blockHash);
+    const blockHashes = new Map(unknown.map(({ address, blockHash }) => [address, blockHash]));
     for (const { address, namedBy } of contracts) {
       if (!blockHashes.has(address)) blockHashes.set(address, blockHashes.get(namedBy) ?? null);
     }
@@ -114,10 +99,8 @@ export function createBlockReader(
         body: contract,
       }));
     for (const contract of contracts) known.set(contract.address, contract);
-    const agreed = [...contracts, ...rejected.map(({ registration }) => registration)].map(
-      ({ address }) => address,
-    );
-    await registryLog.note({ rejected, agreed });
+    const agreed = [...contracts, ...rejected.map(({ registration }) => registration)];
+    await registryLog.note({ rejected, agreed: agreed.map(({ address }) => address) });
     return {
       contracts: named,
       disputed,
@@ -127,8 +110,14 @@ export function createBlockReader(
     };
   };
 
+  /** Contracts that are named outside of what is read now, by views or at an earlier time. */
+  const adoptNamed = (node: ChainNode, registrations: readonly Registration[]) => {
+    const named = registrations.map((registration) => ({ ...registration, blockHash: null }));
+    return adopt(node, named, new Map(registry.contracts), 'left out');
+  };
+
   return {
-    async read(node, request) {
+    async read(node: ChainNode, request: ReadRequest): Promise<LogReading> {
       const { from, to, contracts: only, isByAddress, isBulk, headers, mayBeAbandoned } = request;
       const { orphaned = [] } = request;
       const blocks = new Map((headers ?? []).map((header) => [header.hash, header]));
@@ -164,11 +153,8 @@ export function createBlockReader(
           return emitter && !searched.has(log) ? [{ log, emitter }] : [];
         });
         for (const { log } of found) searched.add(log);
-        await confirmLogs(
-          node,
-          found.map(({ log }) => log),
-          !mayBeAbandoned,
-        );
+        const trustedLogs = found.map(({ log }) => log);
+        await confirmLogs(node, trustedLogs, !mayBeAbandoned);
         const registrations = found.flatMap(({ log, emitter }) =>
           registrationsIn(log, emitter).map((registration) => ({
             ...registration,
@@ -203,21 +189,14 @@ export function createBlockReader(
       };
     },
 
-    async readCurrent(node, routers) {
+    /** The routers themselves, and the contracts that they name at present. */
+    async readCurrent(node: ChainNode, routers: readonly Hex[]) {
       const named = await agreedRegistrations(chain, node, routers);
       await registryLog.note({
         registrations: named.map((registration) => ({ ...registration, blockNumber: null })),
       });
-      const registrations: Registration[] = [
-        ...routers.map((address) => ({ address, role: 'router' as const, namedBy: address })),
-        ...named,
-      ];
-      const current = await adopt(
-        node,
-        registrations.map((registration) => ({ ...registration, blockHash: null })),
-        new Map(registry.contracts),
-        'left out',
-      );
+      const ofRouters = routers.map((address) => ({ address, role: 'router' as const, namedBy: address }));
+      const current = await adoptNamed(node, [...ofRouters, ...named]);
       const unknownRouter = routers.find(
         (router) => !current.contracts.some(({ address }) => address === router),
       );
@@ -233,13 +212,8 @@ export function createBlockReader(
       return current;
     },
 
-    identifyAgain: (node, registrations) =>
-      adopt(
-        node,
-        registrations.map((registration) => ({ ...registration, blockHash: null })),
-        new Map(registry.contracts),
-        'left out',
-      ),
+    /** Contracts that an earlier version did not know, identified again. */
+    identifyAgain: adoptNamed,
   };
 }
 

@@ -19,18 +19,9 @@ export interface VerifierResult {
   readonly at: string | null;
 }
 
-export interface VerifierResults {
-  /** Empty for a message that the service does not know (yet); throws where it does not answer as it should. */
-  completed(messageId: string): Promise<readonly VerifierResult[]>;
-}
+export type VerifierResults = ReturnType<typeof createVerifierResults>;
 
-export interface VerifierResultsOptions {
-  readonly userAgent: string;
-  readonly signal: AbortSignal;
-  /** For one question, to the last byte of its answer. */
-  readonly timeoutMs?: number;
-}
-
+/** For one question, to the last byte of its answer. */
 const USUAL_TIMEOUT_MS = 10_000;
 /** Each result comes with the whole message, and a message has few verifiers. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
@@ -44,7 +35,10 @@ const EARLIEST_TIME = Date.UTC(2020, 0, 1);
  * @param base what stands in front of `/v1/verifierresults`
  * @example await createVerifierResults(new URL('https://indexer.example'), options).completed('0x…')
  */
-export function createVerifierResults(base: URL, options: VerifierResultsOptions): VerifierResults {
+export function createVerifierResults(
+  base: URL,
+  options: { readonly userAgent: string; readonly signal: AbortSignal; readonly timeoutMs?: number },
+) {
   const { userAgent, signal, timeoutMs = USUAL_TIMEOUT_MS } = options;
   const authorization = basicAuthorization(base);
   const headers = {
@@ -70,7 +64,8 @@ export function createVerifierResults(base: URL, options: VerifierResultsOptions
     });
 
   return {
-    async completed(messageId) {
+    /** Empty for a message that the service does not know (yet); throws where it does not answer as it should. */
+    async completed(messageId: string): Promise<readonly VerifierResult[]> {
       try {
         const answer = await ask(messageId);
         return answer === undefined ? [] : parseResults(answer, messageId);
@@ -101,24 +96,14 @@ function parseResults(answer: unknown, messageId: string): readonly VerifierResu
   if (!Array.isArray(results)) throw new UnusableAnswer('`results` is no list');
   if (results.length > MAX_RESULTS) throw new UnusableAnswer(`there are more than ${MAX_RESULTS} results`);
   return results.flatMap((result: unknown, index) => {
-    const where = `results[${index}]`;
-    const { verifierResult } = membersOf(result, where);
-    return parseResult(
-      membersOf(verifierResult, `${where}.verifierResult`),
-      `${where}.verifierResult`,
-      messageId,
-    );
+    const { verifierResult } = membersOf(result, `results[${index}]`);
+    return parseResult(verifierResult, `results[${index}].verifierResult`, messageId);
   });
 }
 
-function parseResult(
-  members: Readonly<Record<string, unknown>>,
-  where: string,
-  messageId: string,
-): readonly VerifierResult[] {
-  if (!isAbout(members.message_id, messageId)) {
-    throw new UnusableAnswer(`${where} is about another message`);
-  }
+function parseResult(result: unknown, where: string, messageId: string): readonly VerifierResult[] {
+  const members = membersOf(result, where);
+  if (!isAbout(members.message_id, messageId)) throw new UnusableAnswer(`${where} is about another message`);
   const verifier =
     evmAddressOf(members.verifier_source_address) ?? evmAddressOf(members.verifier_dest_address);
   if (verifier === undefined) throw new UnusableAnswer(`${where} names no verifier on an EVM chain`);

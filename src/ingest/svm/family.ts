@@ -1,13 +1,12 @@
 /** The Solana family: CCIP 1.6, read from the transactions of router and off-ramp programs over JSON-RPC. */
 import type { BlockRange } from '../../store/ledger/index-ledger.ts';
-import { combineTasks } from '../engine/background-tasks.ts';
+import { combineTasks, createTokenTasks } from '../engine/background-tasks.ts';
 import type { HistoryReading } from '../engine/block-readings.ts';
 import { createConfirmation } from '../engine/confirmation.ts';
 import { createContractRegistry } from '../engine/contract-registry.ts';
 import type { ChainFamily, ConnectOptions, NetworkReader, NetworkStart } from '../engine/family.ts';
 import { NodeError, RequestRejectedError } from '../engine/faults.ts';
 import { createProgress } from '../engine/progress.ts';
-import { createTokenTasks } from '../engine/token-tasks.ts';
 import { createCompletenessCheck } from './checks/completeness-check.ts';
 import { slotHash } from './decode/transaction-facts.ts';
 import { createHeadFollower } from './head-follower.ts';
@@ -144,14 +143,9 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
     tasks: combineTasks(
       createManualExecutionTasks(parts),
       check,
-      createTokenTasks({
-        selector,
-        ledger: store.index,
-        read: (tokens) => {
-          const tip = progress.head.tip?.number ?? 0;
-          return chain.run((node) => readMintClaims(node, tokens, tip), tip);
-        },
-        timing,
+      createTokenTasks(progress, (tokens) => {
+        const tip = progress.head.tip?.number ?? 0;
+        return chain.run((node) => readMintClaims(node, tokens, tip), tip);
       }),
     ),
     health: () => chain.health(),

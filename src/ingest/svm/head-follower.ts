@@ -4,9 +4,14 @@
  * A gap with many transactions goes to the history loop, slots that cannot be read go to the ledger of failures: nothing
  * holds up the head.
  */
-import { type HistoryReading, logProblemsOf, stepOf } from '../engine/block-readings.ts';
+import {
+  type HistoryReading,
+  logProblemsOf,
+  stepOf,
+  unconfirmedOf,
+  withFinality,
+} from '../engine/block-readings.ts';
 import { reasonOf } from '../engine/faults.ts';
-import { unconfirmedOf, withFinality } from '../engine/history-step.ts';
 import { historyRange } from '../engine/pending-ranges.ts';
 import { slotHash } from './decode/transaction-facts.ts';
 import type { FinalizedHead } from './node.ts';

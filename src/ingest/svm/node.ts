@@ -34,10 +34,10 @@ export type ChainNode = ReturnType<typeof createNode>;
 export type Chain = EndpointPool<ChainNode>;
 
 export function createChain(source: SvmSource, options: EndpointPoolOptions): Chain {
-  const { network, rpc, requestsPerSecond, batchSize } = source;
   return createEndpointPool(
-    { networkName: network.name, rpc, requestsPerSecond, batchSize, classifyRpcError: classifySvmRpcError },
-    (endpoint, nodeOptions) => createNode(endpoint, network, nodeOptions),
+    source,
+    classifySvmRpcError,
+    (endpoint, nodeOptions) => createNode(endpoint, source.network, nodeOptions),
     options,
   );
 }

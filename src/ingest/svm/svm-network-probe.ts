@@ -63,7 +63,8 @@ async function probeEndpoint(
     timing: usualTiming,
     classifyRpcError: classifySvmRpcError,
   });
-  const node = createNode(endpoint, network, { now, onHead: () => undefined });
+  const ignored = () => undefined;
+  const node = createNode(endpoint, network, { now, onHead: ignored, writeLog: ignored });
   // Problems begin with the name of their endpoint, which the reader has already.
   const withoutName = (findings: readonly ProbeFinding[]) =>
     findings.map((finding) => ({

@@ -62,15 +62,7 @@ async function runLoop(isHeadBehind: () => boolean, read: (range: BlockRange) =>
   await progress.recorder.record(() => ({ pending: [historyRange(1, BLOCKS)], startBlock: 1 }));
   const ending = new AbortController();
   onTestFinished(() => ending.abort());
-  const loop = createHistoryLoop({
-    selector,
-    ledger: store.index,
-    reader,
-    timing,
-    requestsPerSecond: 1_000,
-    startsWithRouters: false,
-    isHeadBehind,
-  });
+  const loop = createHistoryLoop(reader, { start: { block: 1 }, requestsPerSecond: 1_000 }, isHeadBehind);
   const running = loop.run(ending.signal);
   await vi.waitFor(() => expect(loop.isEmpty).toBe(true), { timeout: 120_000, interval: 5 });
   ending.abort();

@@ -1,7 +1,6 @@
 /** Which blocks of a contradiction are read again, and from which endpoint. */
 import { expect, test } from 'vitest';
-import type { Contradiction } from '../../../src/ingest/engine/rescans.ts';
-import { planRescans, subjectOf } from '../../../src/ingest/engine/rescans.ts';
+import { type Contradiction, planRescans, subjectOf } from '../../../src/ingest/engine/history-check.ts';
 import type { StoredFinding } from '../../../src/store/ledger/index-ledger.ts';
 
 const messages: Contradiction = {

@@ -9,7 +9,6 @@ import {
   type GenuineContract,
   identify,
   registrationsIn,
-  watchedTopics,
 } from '../../../src/ingest/evm/contracts/contracts.ts';
 import type { Chain, ChainLog, Hex } from '../../../src/ingest/evm/rpc/chain.ts';
 import { createChain } from '../../../src/ingest/evm/rpc/endpoints.ts';
@@ -30,7 +29,7 @@ test.each([
   [abi.executionStateChanged20, '0x8c324ce1367b83031769f6a813e3bb4c117aba2185789d66b98b791405be6df2'],
 ])('the topic of $name is that of the public networks', ({ topic }, known) => {
   expect(topic).toBe(known);
-  expect(watchedTopics).toContain(known);
+  expect(abi.watchedTopics).toContain(known);
 });
 
 const network = findNetwork('ethereum-testnet-sepolia');

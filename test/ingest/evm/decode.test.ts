@@ -22,26 +22,23 @@ import { defineNetworks, findNetwork, type Network } from '../../../src/domain/n
 import { parseMessage } from '../../../src/domain/records/message-parser.ts';
 import { NodeError } from '../../../src/ingest/engine/faults.ts';
 import * as abi from '../../../src/ingest/evm/contracts/abi.ts';
+import { type BatchedCalls, runBatched } from '../../../src/ingest/evm/contracts/batched-calls.ts';
 import type { GenuineContract } from '../../../src/ingest/evm/contracts/contracts.ts';
 import { createDecoder, type Decoded } from '../../../src/ingest/evm/decode/decoder.ts';
-import { extraArgsTags } from '../../../src/ingest/evm/decode/extra-args.ts';
+import { extraArgsTags } from '../../../src/ingest/evm/decode/v16.ts';
 import type { Block, CallAnswer, ChainLog, ContractCall, Hex } from '../../../src/ingest/evm/rpc/chain.ts';
 import { rangePieces } from '../../../src/store/write/lane-facts.ts';
 import { encodeEvent } from '../../virtual-chain/ccip-events.ts';
 import { answeringNode } from './answering-node.ts';
 
-const networkNamed = (name: string): Network => {
-  const network = findNetwork(name);
-  if (!network) throw new Error(`${name} is not in the table of networks.`);
-  return network;
-};
-const here = networkNamed('ethereum-testnet-sepolia');
-const evm = networkNamed('avalanche-testnet-fuji');
-const svm = networkNamed('solana-devnet');
-const aptos = networkNamed('aptos-testnet');
-const sui = networkNamed('sui-testnet');
-const ton = networkNamed('ton-testnet');
-const canton = networkNamed('canton-testnet');
+const networkNamed = (name: string) => findNetwork(name) as Network;
+const [here, evm] = [networkNamed('ethereum-testnet-sepolia'), networkNamed('avalanche-testnet-fuji')];
+const [svm, canton] = [networkNamed('solana-devnet'), networkNamed('canton-testnet')];
+const [aptos, sui, ton] = [
+  networkNamed('aptos-testnet'),
+  networkNamed('sui-testnet'),
+  networkNamed('ton-testnet'),
+];
 
 const addressOf = (number: number): Hex => pad(numberToHex(number), { size: 20 });
 const hashOf = (text: string): Hex => keccak256(stringToHex(text));
@@ -49,48 +46,35 @@ const hashOf = (text: string): Hex => keccak256(stringToHex(text));
 // ---- The contracts that are believed
 
 const router = addressOf(0x100);
-const genuine = (typeAndVersion: string) => ({ typeAndVersion, namedBy: router });
+const genuine = <const C extends object>(typeAndVersion: string, address: number, rest: C) => ({
+  typeAndVersion,
+  address: addressOf(address),
+  namedBy: router,
+  ...rest,
+});
+const toEvm = { role: 'onRamp', destChainSelector: evm.selector } as const;
+const fromEvm = { version: '1.5.0', sourceChainSelector: evm.selector, onRamp: addressOf(0x315) } as const;
 const contracts = {
-  router: { ...genuine('Router 1.2.0'), address: router, role: 'router', version: null },
-  onRamp12: {
-    ...genuine('EVM2EVMOnRamp 1.2.0'),
-    address: addressOf(0x112),
-    role: 'onRamp',
-    version: '1.2.0',
-    destChainSelector: evm.selector,
-  },
-  onRamp15: {
-    ...genuine('EVM2EVMOnRamp 1.5.0'),
-    address: addressOf(0x115),
-    role: 'onRamp',
-    version: '1.5.0',
-    destChainSelector: evm.selector,
-  },
-  onRamp16: { ...genuine('OnRamp 1.6.0'), address: addressOf(0x116), role: 'onRamp', version: '1.6.0' },
-  onRamp20: { ...genuine('OnRamp 2.0.0'), address: addressOf(0x120), role: 'onRamp', version: '2.0.0' },
-  offRamp15: {
-    ...genuine('EVM2EVMOffRamp 1.5.0'),
-    address: addressOf(0x215),
+  router: genuine('Router 1.2.0', 0x100, { role: 'router', version: null }),
+  onRamp12: genuine('EVM2EVMOnRamp 1.2.0', 0x112, { ...toEvm, version: '1.2.0' }),
+  onRamp15: genuine('EVM2EVMOnRamp 1.5.0', 0x115, { ...toEvm, version: '1.5.0' }),
+  onRamp16: genuine('OnRamp 1.6.0', 0x116, { role: 'onRamp', version: '1.6.0' }),
+  onRamp20: genuine('OnRamp 2.0.0', 0x120, { role: 'onRamp', version: '2.0.0' }),
+  offRamp15: genuine('EVM2EVMOffRamp 1.5.0', 0x215, {
+    ...fromEvm,
     role: 'offRamp',
-    version: '1.5.0',
-    sourceChainSelector: evm.selector,
-    onRamp: addressOf(0x315),
     commitStore: addressOf(0x415),
-  },
-  offRamp16: { ...genuine('OffRamp 1.6.0'), address: addressOf(0x216), role: 'offRamp', version: '1.6.0' },
-  offRamp20: { ...genuine('OffRamp 2.0.0'), address: addressOf(0x220), role: 'offRamp', version: '2.0.0' },
-  commitStore: {
-    ...genuine('CommitStore 1.5.0'),
-    address: addressOf(0x415),
+  }),
+  offRamp16: genuine('OffRamp 1.6.0', 0x216, { role: 'offRamp', version: '1.6.0' }),
+  offRamp20: genuine('OffRamp 2.0.0', 0x220, { role: 'offRamp', version: '2.0.0' }),
+  commitStore: genuine('CommitStore 1.5.0', 0x415, {
+    ...fromEvm,
     role: 'commitStore',
-    version: '1.5.0',
-    sourceChainSelector: evm.selector,
-    onRamp: addressOf(0x315),
     offRamp: addressOf(0x215),
     rmnProxy: addressOf(0x515),
-  },
-  rmn: { ...genuine('RMN 1.5.0'), address: addressOf(0x615), role: 'rmn', version: null },
-} as const satisfies Record<string, GenuineContract>;
+  }),
+  rmn: genuine('RMN 1.5.0', 0x615, { role: 'rmn', version: null }),
+} satisfies Record<string, GenuineContract>;
 const registry: ReadonlyMap<Hex, GenuineContract> = new Map(
   Object.values(contracts).map((contract) => [contract.address, contract]),
 );
@@ -121,13 +105,10 @@ function logOf(
   };
 }
 
-const sender = getAddress(addressOf(0xa11ce));
-const origin = getAddress(addressOf(0x0419));
-const receiver = getAddress(addressOf(0xb0b));
-const token = getAddress(addressOf(0x70ce));
-const pool = getAddress(addressOf(0x9001));
-const destToken = getAddress(addressOf(0xde57));
-const feeToken = getAddress(addressOf(0xfee));
+const spelledOf = (number: number) => getAddress(addressOf(number));
+const [sender, origin, receiver] = [spelledOf(0xa11ce), spelledOf(0x0419), spelledOf(0xb0b)];
+const [token, pool, destToken] = [spelledOf(0x70ce), spelledOf(0x9001), spelledOf(0xde57)];
+const feeToken = spelledOf(0xfee);
 
 const evmArgs = concat([
   extraArgsTags.evmV2,
@@ -136,78 +117,60 @@ const evmArgs = concat([
 
 interface Message16 {
   readonly dest?: Network;
-  readonly sourceSelector?: bigint;
-  readonly receiver?: Hex;
-  readonly extraArgs?: Hex;
-  readonly nonce?: bigint;
   readonly sequenceNumber?: bigint;
-  readonly headerSequenceNumber?: bigint;
-  readonly data?: Hex;
+  /** Changes of the header, and of the message around it. */
+  readonly header?: object;
+  readonly body?: object;
   readonly transfers?: readonly { readonly destTokenAddress: Hex; readonly destExecData?: Hex }[];
 }
 
-function sent16(message: Message16 = {}): ChainLog {
-  const { dest = evm, sequenceNumber = 5n } = message;
-  const header = {
-    messageId: hashOf(`message ${sequenceNumber}`),
-    sourceChainSelector: message.sourceSelector ?? BigInt(here.selector),
-    destChainSelector: BigInt(dest.selector),
-    sequenceNumber: message.headerSequenceNumber ?? sequenceNumber,
-    nonce: message.nonce ?? 0n,
+function sent16({ dest = evm, sequenceNumber = 5n, header, body, transfers = [] }: Message16 = {}): ChainLog {
+  const indexed = [BigInt(dest.selector), sequenceNumber];
+  const message = {
+    header: {
+      messageId: hashOf(`message ${sequenceNumber}`),
+      sourceChainSelector: BigInt(here.selector),
+      destChainSelector: BigInt(dest.selector),
+      sequenceNumber,
+      nonce: 0n,
+      ...header,
+    },
+    sender,
+    data: '0x1234',
+    receiver: pad(receiver),
+    extraArgs: evmArgs,
+    feeToken,
+    feeTokenAmount: 10n ** 15n,
+    feeValueJuels: 10n ** 17n,
+    tokenAmounts: transfers.map((transfer) => ({
+      sourcePoolAddress: pool,
+      extraData: '0x12',
+      amount: 9n,
+      destExecData: pad(numberToHex(90_000)),
+      ...transfer,
+    })),
+    ...body,
   };
-  return logOf(
-    contracts.onRamp16,
-    abi.ccipMessageSent16,
-    [BigInt(dest.selector), sequenceNumber],
-    [
-      {
-        header,
-        sender,
-        data: message.data ?? '0x1234',
-        receiver: message.receiver ?? pad(receiver),
-        extraArgs: message.extraArgs ?? evmArgs,
-        feeToken,
-        feeTokenAmount: 10n ** 15n,
-        feeValueJuels: 10n ** 17n,
-        tokenAmounts: (message.transfers ?? []).map(({ destTokenAddress, destExecData }) => ({
-          sourcePoolAddress: pool,
-          destTokenAddress,
-          extraData: '0x12',
-          amount: 9n,
-          destExecData: destExecData ?? pad(numberToHex(90_000)),
-        })),
-      },
-    ],
-  );
+  return logOf(contracts.onRamp16, abi.ccipMessageSent16, indexed, [message]);
 }
 
-function sent15(
-  onRamp: GenuineContract,
-  sourceTokenData: readonly Hex[],
-  sourceSelector = here.selector,
-): ChainLog {
-  return logOf(
-    onRamp,
-    abi.ccipSendRequested,
-    [],
-    [
-      {
-        sourceChainSelector: BigInt(sourceSelector),
-        sender,
-        receiver,
-        sequenceNumber: 5n,
-        gasLimit: 200_000n,
-        strict: false,
-        nonce: 3n,
-        feeToken,
-        feeTokenAmount: 10n ** 15n,
-        data: '0x1234',
-        tokenAmounts: [{ token, amount: 9n }],
-        sourceTokenData,
-        messageId: hashOf('message'),
-      },
-    ],
-  );
+function sent15(onRamp: GenuineContract, sourceTokenData: readonly Hex[], source = here.selector): ChainLog {
+  const message = {
+    sourceChainSelector: BigInt(source),
+    sender,
+    receiver,
+    sequenceNumber: 5n,
+    gasLimit: 200_000n,
+    strict: false,
+    nonce: 3n,
+    feeToken,
+    feeTokenAmount: 10n ** 15n,
+    data: '0x1234',
+    tokenAmounts: [{ token, amount: 9n }],
+    sourceTokenData,
+    messageId: hashOf('message'),
+  };
+  return logOf(onRamp, abi.ccipSendRequested, [], [message]);
 }
 
 /** Bytes behind their length. */
@@ -266,7 +229,7 @@ function encoded20({
 }
 
 const verifiers = [addressOf(0xc1), addressOf(0xc2)];
-const executor = getAddress(addressOf(0xe8ec));
+const executor = spelledOf(0xe8ec);
 
 function sent20(
   message: Message20 = {},
@@ -337,8 +300,7 @@ async function decodeSent(log: ChainLog, options?: DecodeOptions): Promise<Sent>
   expect(unreadable).toEqual([]);
   const [fact] = facts;
   if (facts.length !== 1 || fact?.kind !== 'Sent') throw new Error('It is not one message.');
-  const outcome = { status: 'SENT', readyForManualExecution: false };
-  expect(parseMessage({ ...fact.message, ...outcome })).toMatchObject({ ok: true, message: fact.message });
+  expectStorable(fact);
   return fact;
 }
 
@@ -389,21 +351,19 @@ describe('a message of 1.6', () => {
     const encoded = encodeAbiParameters(abi.svmExtraArgsV1, [{ ...args, tokenReceiver: account, accounts }]);
     return concat([extraArgsTags.svmV1, encoded]);
   };
-  const toSvm = {
-    dest: svm,
-    receiver: zeroHash,
-    extraArgs: svmArgs(1_000, 5n, [account, zeroHash]),
-    transfers: [{ destTokenAddress: account }],
-  };
+  const bodyToSvm = { receiver: zeroHash, extraArgs: svmArgs(1_000, 5n, [account, zeroHash]) };
+  const toSvm = sent16({ dest: svm, body: bodyToSvm, transfers: [{ destTokenAddress: account }] });
+  const shortReceiver = { receiver: addressOf(1) };
+  const firstForm = concat([extraArgsTags.evmV1, pad(numberToHex(300_000))]);
+  const untold = { sourceTokenAddress: zeroAddress, destTokenAddress: zeroAddress, destGasAmount: null };
   const suiArgs = encodeAbiParameters(abi.suiExtraArgsV1, [
     { gasLimit: 7n, allowOutOfOrderExecution: true, tokenReceiver: account, receiverObjectIds: [account] },
   ]);
-  const routerAnswers = (answer: CallAnswer) => ({ answer: () => answer });
 
   test.each<MessageCase>([
     [
       'to SVM has that family’s addresses and arguments',
-      sent16(toSvm),
+      toSvm,
       {
         receiver: '1'.repeat(32),
         extraArgs: {
@@ -418,7 +378,7 @@ describe('a message of 1.6', () => {
     ],
     [
       'to Sui has the members of its arguments behind those of EVM’s',
-      sent16({ dest: sui, receiver: account, extraArgs: concat([extraArgsTags.suiV1, suiArgs]) }),
+      sent16({ dest: sui, body: { receiver: account, extraArgs: concat([extraArgsTags.suiV1, suiArgs]) } }),
       {
         receiver: account,
         extraArgs: {
@@ -429,30 +389,25 @@ describe('a message of 1.6', () => {
         },
       },
     ],
-    ['to Aptos has its receiver', sent16({ dest: aptos, receiver: account }), { receiver: account }],
+    [
+      'to Aptos has its receiver',
+      sent16({ dest: aptos, body: { receiver: account } }),
+      { receiver: account },
+    ],
     [
       'to TON has the receiver as that family spells it',
-      sent16({ dest: ton, receiver: concat(['0xffffffff', account]) }),
+      sent16({ dest: ton, body: { receiver: concat(['0xffffffff', account]) } }),
       { receiver: `-1:${account.slice(2)}` },
     ],
     [
       'with arguments of the first form is ordered by its nonce',
-      sent16({ extraArgs: concat([extraArgsTags.evmV1, pad(numberToHex(300_000))]), nonce: 4n }),
+      sent16({ body: { extraArgs: firstForm }, header: { nonce: 4n } }),
       { extraArgs: { gasLimit: '300000', allowOutOfOrderExecution: false }, nonce: '4' },
     ],
     [
       'shows the zero address for a token that a pool tells falsely or not at all',
       sent16({ transfers: [{ destTokenAddress: '0x1234', destExecData: '0x' }] }),
-      {
-        tokenAmounts: [
-          {
-            ...usualTransfer,
-            sourceTokenAddress: zeroAddress,
-            destTokenAddress: zeroAddress,
-            destGasAmount: null,
-          },
-        ],
-      },
+      { tokenAmounts: [{ ...usualTransfer, ...untold }] },
       { answer: (call) => (call.data === abi.getToken.selector ? undefined : usualAnswer(call)) },
     ],
     ['has the router that the on-ramp names', sent16(), { routerAddress: getAddress(router) }],
@@ -461,31 +416,29 @@ describe('a message of 1.6', () => {
         `has no router where the on-ramp answers ${answer}`,
         sent16(),
         { routerAddress: null },
-        routerAnswers(answer),
+        { answer: () => answer },
       ],
     ),
   ])('%s', expectFields);
 
   it('to SVM keeps the receiver and the arguments that an execution by hand needs', async () => {
-    const { execution } = await decodeSent(sent16(toSvm));
-    expect(execution).toMatchObject({
-      message: { receiver: '1'.repeat(32), extraArgs: toSvm.extraArgs },
-    });
+    const { execution } = await decodeSent(toSvm);
+    expect(execution).toMatchObject({ message: { ...bodyToSvm, receiver: '1'.repeat(32) } });
   });
 
   test.each([
-    ['a malformed receiver', { receiver: '0x1234' }, /its receiver 0x1234 is no EVM address/],
-    ['a receiver that is no address of 20 bytes', { receiver: hashOf('x') }, /no EVM address/],
-    ['a receiver of another family', { dest: svm, receiver: addressOf(1) }, /no SVM address/],
-    ['a receiver of 20 bytes on Canton', { dest: canton, receiver: addressOf(1) }, /no CANTON address/],
-    ['arguments of an unknown form', { extraArgs: '0xdeadbeef00' }, /tag 0xdeadbeef/],
-    ['no arguments', { extraArgs: '0x' }, /tag 0x,/],
-    ['arguments that break off', { extraArgs: '0x181dcf1000' }, /CCIPMessageSent: \S/],
-    ['SVM’s arguments for EVM', { extraArgs: svmArgs(1, 0n, []) }, /tokenReceiver/],
-    ['another source', { sourceSelector: 5n }, /names 5 as its source; ethereum-testnet-sepolia is/],
+    ['a malformed receiver', { body: { receiver: '0x1234' } }, /its receiver 0x1234 is no EVM address/],
+    ['a receiver that is no address of 20 bytes', { body: { receiver: hashOf('x') } }, /no EVM address/],
+    ['a receiver of another family', { dest: svm, body: shortReceiver }, /no SVM address/],
+    ['a receiver of 20 bytes on Canton', { dest: canton, body: shortReceiver }, /no CANTON address/],
+    ['arguments of an unknown form', { body: { extraArgs: '0xdeadbeef00' } }, /tag 0xdeadbeef/],
+    ['no arguments', { body: { extraArgs: '0x' } }, /tag 0x,/],
+    ['arguments that break off', { body: { extraArgs: '0x181dcf1000' } }, /CCIPMessageSent: \S/],
+    ['SVM’s arguments for EVM', { body: { extraArgs: svmArgs(1, 0n, []) } }, /tokenReceiver/],
+    ['another source', { header: { sourceChainSelector: 5n } }, /names 5 as its source; ethereum-testnet-/],
     ['an unknown destination', { dest: { ...evm, selector: '5' } }, /selector 5 of the destination/],
-    ['two numbers', { headerSequenceNumber: 6n }, /different lanes or numbers/],
-    ['a gigantic payload', { data: `0x${'00'.repeat(1_000_001)}` }, /\$\.data/],
+    ['two numbers', { header: { sequenceNumber: 6n } }, /different lanes or numbers/],
+    ['a gigantic payload', { body: { data: `0x${'00'.repeat(1_000_001)}` } }, /\$\.data/],
   ] as const)('with %s is handed back with the reason', async (_, message, reason) => {
     expect(await reasonFor(sent16(message))).toMatch(reason);
   });
@@ -495,23 +448,16 @@ describe('a message of 1.6', () => {
     expect(await reasonFor(sent16({ dest }))).toMatch(/selector 77 of the destination is unknown.*`chains`/);
     defineNetworks([dest]);
     onTestFinished(() => defineNetworks([]));
-    expect((await decodeSent(sent16({ dest }))).message.destNetworkInfo).toMatchObject({
-      name: 'acme-mainnet',
-      chainSelector: '77',
-    });
+    const { message } = await decodeSent(sent16({ dest }));
+    expect(message.destNetworkInfo).toMatchObject({ name: 'acme-mainnet', chainSelector: '77' });
   });
 });
 
 describe('a message of 1.2 and 1.5', () => {
+  const addresses = { sourcePoolAddress: pad(pool), destTokenAddress: pad(destToken) };
   const tokenData = encodeAbiParameters(abi.sourceTokenData, [
-    {
-      sourcePoolAddress: pad(pool),
-      destTokenAddress: pad(destToken),
-      extraData: '0x12',
-      destGasAmount: 90_000n,
-    },
+    { ...addresses, extraData: '0x12', destGasAmount: 90_000n },
   ]);
-
   const of12 = { ...usualTransfer, destTokenAddress: zeroAddress, extraData: '0xbeef', destGasAmount: null };
 
   test.each<MessageCase>([
@@ -542,8 +488,13 @@ describe('a message of 1.2 and 1.5', () => {
 
 describe('a message of 2.0', () => {
   const transfer = { amount: 8n, finality: '0x00000020' } as const;
-
   const transferOf20 = { ...usualTransfer, amount: '8', destGasAmount: '2000' };
+  const finalities = [
+    ['0x00000000', 0],
+    // The chain's own safe block: no number of blocks to wait for.
+    ['0x00010000', 0],
+    ['0x00000005', 5],
+  ] as const;
   const argsOf = (finality: Hex, hasToken: boolean) => ({
     gasLimit: '200000',
     allowOutOfOrderExecution: true,
@@ -563,11 +514,18 @@ describe('a message of 2.0', () => {
     verification: null,
     metadata: expect.objectContaining({ name }),
   });
-  const fee = (contractAddress: Hex, feeType: string, amount: string) => ({
-    contractAddress: getAddress(contractAddress),
+  const feeItems = [
+    [addressOf(0xc1), 'VERIFIER', '1'],
+    [addressOf(0xc2), 'VERIFIER', '10'],
+    [pool, 'TOKEN_POOL', '100'],
+    [executor, 'EXECUTOR', '1000'],
+    [router, 'NETWORK', '10000'],
+  ] as const;
+  const items = feeItems.map(([address, feeType, amount]) => ({
+    contractAddress: getAddress(address),
     feeType,
     amount,
-  });
+  }));
 
   test.each<MessageCase>([
     [
@@ -585,14 +543,7 @@ describe('a message of 2.0', () => {
         tokenAmounts: [transferOf20],
       },
     ],
-    ...(
-      [
-        ['0x00000000', 0],
-        // The chain's own safe block: no number of blocks to wait for.
-        ['0x00010000', 0],
-        ['0x00000005', 5],
-      ] as const
-    ).flatMap(([finality, depth]): MessageCase[] =>
+    ...finalities.flatMap(([finality, depth]): MessageCase[] =>
       [true, false].map((hasToken) => [
         `has the extra arguments in effect, with the requested finality ${finality}, ${hasToken ? 'a' : 'no'} token`,
         sent20({ finality, ...(hasToken && { amount: 8n }) }),
@@ -618,17 +569,7 @@ describe('a message of 2.0', () => {
       sent20(transfer),
       {
         fees: expect.objectContaining({
-          fixedFeesDetails: {
-            tokenAddress: feeToken,
-            totalAmount: '11111',
-            items: [
-              fee(addressOf(0xc1), 'VERIFIER', '1'),
-              fee(addressOf(0xc2), 'VERIFIER', '10'),
-              fee(pool, 'TOKEN_POOL', '100'),
-              fee(executor, 'EXECUTOR', '1000'),
-              fee(router, 'NETWORK', '10000'),
-            ],
-          },
+          fixedFeesDetails: { tokenAddress: feeToken, totalAmount: '11111', items },
         }),
       },
     ],
@@ -661,7 +602,7 @@ describe('a message of 2.0', () => {
   it('has what an execution by hand needs', async () => {
     expect((await decodeSent(sent20(transfer))).execution).toEqual({
       encodedMessage: encoded20(transfer).toLowerCase(),
-      offramp: getAddress(addressOf(0x0ff)),
+      offramp: spelledOf(0x0ff),
     });
   });
 
@@ -707,13 +648,9 @@ describe('an execution', () => {
     logOf(contracts.offRamp20, abi.executionStateChanged20, [5n, 5n, messageId], [state, returnData]);
   const of15 = (state: number, data: Hex = '0x') =>
     logOf(contracts.offRamp15, abi.executionStateChanged15, [5n, messageId], [state, data]);
+  const lane = [5n, 5n, messageId];
   const of16 = (state: number, data: Hex = '0x') =>
-    logOf(
-      contracts.offRamp16,
-      abi.executionStateChanged16,
-      [5n, 5n, messageId],
-      [zeroHash, state, data, 77n],
-    );
+    logOf(contracts.offRamp16, abi.executionStateChanged16, lane, [zeroHash, state, data, 77n]);
   const results: readonly Hex[] = ['0x49ff34ed01', '0x49ff34ed02'];
   const call = (encodedMessage: Hex): Hex =>
     abi.callOf(abi.execute20, contracts.offRamp20.address, encodedMessage, verifiers, results, 0).data;
@@ -729,21 +666,23 @@ describe('an execution', () => {
 
   const outcomes = (facts: readonly Fact[]) => facts.filter(({ kind }) => kind !== 'ExecutionDetails');
 
-  it('leaves the return data, the gas and, where it failed, the caller', async () => {
-    const details = async (log: ChainLog) =>
-      (await decode([log])).facts.filter(({ kind }) => kind === 'ExecutionDetails');
-    const caller = origin;
-    const expected = (returnData: Hex, gasUsed: string | null, by: string | null) => [
-      { kind: 'ExecutionDetails', messageId, returnData, gasUsed, caller: by, seen },
-    ];
-    expect(await details(of15(2, '0x'))).toEqual([]);
-    expect(await details(of15(3, '0x'))).toEqual(expected('0x', null, caller));
-    expect(await details(of15(3, '0x1234'))).toEqual(expected('0x1234', null, caller));
-    expect(await details(of16(2, '0x'))).toEqual(expected('0x', '77', null));
-    expect(await details(of16(3, '0x12'))).toEqual(expected('0x12', '77', caller));
-    expect(await details(executed20(2))).toEqual(expected('0x', null, caller));
-    const long = await details(of16(3, `0x${'ab'.repeat(100_000)}`));
-    expect(long).toEqual(expected(`0x${'ab'.repeat(4_096)}`, '77', caller));
+  test.each([
+    ['of 1.5 that succeeded', of15(2), []],
+    ['of 1.5 that failed', of15(3), [{ returnData: '0x', gasUsed: null, caller: origin }]],
+    ['with words', of15(3, '0x1234'), [{ returnData: '0x1234', gasUsed: null, caller: origin }]],
+    ['of 1.6 that succeeded', of16(2), [{ returnData: '0x', gasUsed: '77', caller: null }]],
+    ['of 1.6 that failed', of16(3, '0x12'), [{ returnData: '0x12', gasUsed: '77', caller: origin }]],
+    ['of 2.0', executed20(2), [{ returnData: '0x', gasUsed: null, caller: origin }]],
+    [
+      'with endless words',
+      of16(3, `0x${'ab'.repeat(100_000)}`),
+      [{ returnData: `0x${'ab'.repeat(4_096)}`, gasUsed: '77', caller: origin }],
+    ],
+  ])('%s leaves the return data, the gas and, where it failed, the caller', async (_, log, details) => {
+    const found = (await decode([log])).facts.filter(({ kind }) => kind === 'ExecutionDetails');
+    expect(found).toEqual(
+      details.map((detail) => ({ kind: 'ExecutionDetails', messageId, ...detail, seen })),
+    );
   });
 
   it('tells of the end of a message, not of its middle', async () => {
@@ -812,7 +751,7 @@ describe('a commit', () => {
     lane: {
       sourceChainSelector: evm.selector,
       destChainSelector: here.selector,
-      onramp: getAddress(addressOf(0x316)),
+      onramp: spelledOf(0x316),
     },
     fromSequenceNumber: '3',
     toSequenceNumber: '4',
@@ -858,7 +797,7 @@ describe('a commit', () => {
   });
 
   it('of 1.5 speaks for the lane of its commit store', async () => {
-    const lane = { ...committed().lane, onramp: getAddress(addressOf(0x315)) };
+    const lane = { ...committed().lane, onramp: spelledOf(0x315) };
     const offramp = getAddress(contracts.offRamp15.address);
     expect((await decode([reportOf15(3n, 4n)])).facts).toEqual([committed({ lane, offramp })]);
   });
@@ -938,6 +877,18 @@ describe('the decoder', () => {
     expect(second.batches.map((batch) => batch.map(({ data }) => data.slice(0, 10)))).toEqual([
       [abi.getRouter16.selector],
     ]);
+  });
+
+  it('loses no answer that is waited for when its cache is full and cleared', async () => {
+    function* tokenOf(to: Hex): BatchedCalls<CallAnswer> {
+      const [answer] = yield [abi.callOf(abi.getToken, to)];
+      return answer;
+    }
+    const full = Array.from({ length: 10_000 }, (_, index) => `${addressOf(index)}${abi.getToken.selector}`);
+    const cache = new Map(full.map((key) => [key, pad(token)]));
+    const findings = await runBatched(nodeOf(), [tokenOf(addressOf(1)), tokenOf(addressOf(20_000))], cache);
+    expect(findings).toEqual([{ result: pad(token) }, { result: pad(token) }]);
+    expect(cache.size).toBe(1);
   });
 
   it('asks for no header that it is given', async () => {
@@ -1043,5 +994,5 @@ function expectStorable(fact: Fact): void {
   if (isRangeFact(fact)) expect(rangePieces(fact).length).toBeGreaterThan(0);
   if (fact.kind !== 'Sent') return;
   const outcome = { status: 'SENT', readyForManualExecution: false };
-  expect(parseMessage({ ...fact.message, ...outcome })).toMatchObject({ ok: true });
+  expect(parseMessage({ ...fact.message, ...outcome })).toMatchObject({ ok: true, message: fact.message });
 }

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import type { RangeFact } from '../../../src/domain/facts.ts';
 import * as abi from '../../../src/ingest/evm/contracts/abi.ts';
 import type { LaneOffRamp } from '../../../src/ingest/evm/contracts/contracts.ts';
-import { createRootBlessings } from '../../../src/ingest/evm/root-blessings.ts';
+import { createRootBlessings } from '../../../src/ingest/evm/message-tasks.ts';
 import type { Chain, Hex } from '../../../src/ingest/evm/rpc/chain.ts';
 import { fuji, hashOf, makeMessage, makeRange, seenOn } from '../../fixtures.ts';
 import { answeringNode } from './answering-node.ts';
@@ -37,7 +37,7 @@ test('a root that its commit store calls blessed is blessed, by any RMN', async 
     },
   });
   const chain = { run: <T>(work: (asked: typeof node) => Promise<T>) => work(node) } as unknown as Chain;
-  const blessings = createRootBlessings(chain);
+  const askBlessings = createRootBlessings(chain);
   const questions = [
     { commit: committedAt('blessed', '2026-01-01T00:00:00.000Z'), offRamp },
     { commit: committedAt('blessed', '2026-01-01T00:00:00.000Z'), offRamp },
@@ -46,14 +46,14 @@ test('a root that its commit store calls blessed is blessed, by any RMN', async 
     { commit: committedAt('young', '2026-01-01T00:55:00.000Z'), offRamp },
   ];
   const seen = nowAt('2026-01-01T01:00:00.000Z');
-  expect(await blessings.ask(questions, seen, 5_000)).toEqual([
+  expect(await askBlessings(questions, seen, 5_000)).toEqual([
     { kind: 'RootBlessed', merkleRoot: hashOf('blessed') as Hex, seen },
   ]);
   expect(node.batches).toHaveLength(1);
   expect(node.batches[0]).toHaveLength(2);
 
-  expect(await blessings.ask(questions, nowAt('2026-01-01T01:04:00.000Z'), 5_000)).toEqual([]);
+  expect(await askBlessings(questions, nowAt('2026-01-01T01:04:00.000Z'), 5_000)).toEqual([]);
   expect(node.batches).toHaveLength(1);
-  await blessings.ask(questions.slice(2), nowAt('2026-01-01T01:11:00.000Z'), 5_000);
+  await askBlessings(questions.slice(2), nowAt('2026-01-01T01:11:00.000Z'), 5_000);
   expect(node.batches[1]).toHaveLength(2);
 });

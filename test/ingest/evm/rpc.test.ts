@@ -11,7 +11,6 @@ import { classifyEvmRpcError } from '../../../src/ingest/evm/rpc/evm-rpc-errors.
 import {
   briefly,
   CONTRACT,
-  type FaultyNode,
   failureOf,
   impatient,
   makeSource,
@@ -26,7 +25,7 @@ import {
   TOPIC,
   whenAsked,
 } from '../../chain/faulty-node.ts';
-import { type Fault, rpcError } from '../../json-rpc-server.ts';
+import { type Fault, type JsonRpcCall, rpcError } from '../../json-rpc-server.ts';
 import { quantity } from '../../virtual-chain/endpoint.ts';
 import type { VirtualBlock, VirtualChain } from '../../virtual-chain/virtual-chain.ts';
 
@@ -41,6 +40,26 @@ const readLogs = (chain: VirtualChain, from: number, to = from) =>
   chain.logs({ from, to }).map(({ blockTimestamp: _, transactionIndex: __, ...log }) => log);
 
 const WAIT = { timeout: 120_000 };
+const expectNodeError = async (work: Promise<unknown>, words: RegExp) => {
+  const failure = await failureOf(work);
+  expect(failure).toBeInstanceOf(NodeError);
+  expect(failure.message).toMatch(words);
+};
+const lie = async () => {
+  throw new NodeError('it lied');
+};
+/** Rejects the calls of a batch from this one on. */
+const rejectingFrom = (first: number, error: object): Fault => ({
+  change: (answer) =>
+    (answer as { id: number }[]).map((one, index) => (index < first ? one : { id: one.id, error })),
+});
+const isFine = { healthy: true, failures: 0 };
+/** Log lines of a chain, and how long its endpoints were set back for, in seconds. */
+const logged = () => {
+  const lines: string[] = [];
+  const rests = () => lines.flatMap((line) => /set back for ([\d.]+) s/.exec(line)?.[1] ?? []).map(Number);
+  return { lines, rests, writeLog: (line: string) => void lines.push(line) };
+};
 const foreign: Hex = `0x${'ee'.repeat(32)}`;
 
 describe('an endpoint without faults', () => {
@@ -169,9 +188,8 @@ describe('finality', () => {
       const { number, timestamp, ...rest } = blockOf(node.chain, node.chain.head);
       return { ...rest, number: quantity(number), timestamp: quantity(timestamp) };
     };
-    const failure = await failureOf(chain.run(async (rpc) => rpc.finalized(await rpc.head())));
-    expect(failure).toBeInstanceOf(NodeError);
-    expect(failure.message).toMatch(/knows no finalized block; configure a depth .*`finality: 64`/);
+    const finalized = chain.run(async (rpc) => rpc.finalized(await rpc.head()));
+    await expectNodeError(finalized, /knows no finalized block; configure a depth .*`finality: 64`/);
   });
 });
 
@@ -198,20 +216,16 @@ describe('failures of the transport', () => {
 
   const isNoticed = async (fault: Fault, expected: RegExp, timing = briefly) => {
     const { nodes, chain } = await openNodes(2, {}, { timing });
-    const [bad, good] = nodes as readonly [FaultyNode, FaultyNode];
+    const [bad, good] = nodes;
     expect(await chain.run(nameOf)).toBe(bad.host);
     bad.misbehave = () => fault;
     expect(await chain.run(nameOf)).toBe(good.host);
-    const problem = expect.stringMatching(expected);
     expect(chain.health()).toMatchObject([
-      { name: bad.host, healthy: false, problem },
+      { name: bad.host, healthy: false, problem: expect.stringMatching(expected) },
       { healthy: true, failures: 0 },
     ]);
     expect(chain.health()[0]?.failures).toBeGreaterThan(0);
-    const alone = openChain([bad], {}, { timing });
-    const failure = await failureOf(alone.run(nameOf));
-    expect(failure).toBeInstanceOf(NodeError);
-    expect(failure.message).toMatch(expected);
+    await expectNodeError(openChain([bad], {}, { timing }).run(nameOf), expected);
   };
   const title = '%s moves the work to the next endpoint, and is a NodeError where there is none';
   test.each(failures)(title, (_, ...failure) => isNoticed(...failure));
@@ -223,19 +237,19 @@ describe('failures of the transport', () => {
     let resets = 1;
     node.misbehave = () => (resets-- > 0 ? 'reset' : undefined);
     await chain.run(nameOf);
-    expect(chain.health()[0]).toMatchObject({ healthy: true, failures: 0 });
+    expect(chain.health()[0]).toMatchObject(isFine);
   });
 
   test('an endpoint that is down is set back, and comes back when it is up', async () => {
-    const [first, second] = [await startFaultyNode(), await startFaultyNode()];
-    const logLines: string[] = [];
-    const chain = openChain([first, second], {}, { writeLog: (line) => logLines.push(line) });
+    const { lines, writeLog } = logged();
+    const { nodes, chain } = await openNodes(2, {}, { writeLog });
+    const [first, second] = nodes;
     expect(await chain.run(nameOf)).toBe(first.host);
     await first.down();
     expect(await chain.run(nameOf)).toBe(second.host);
     await first.up();
     await vi.waitFor(async () => expect(await chain.run(nameOf)).toBe(first.host), WAIT);
-    expect(logLines).toEqual([
+    expect(lines).toEqual([
       expect.stringMatching(new RegExp(`^${first.host}: .*ECONNREFUSED.*; set back for`)),
       `${first.host} is back`,
     ]);
@@ -244,20 +258,17 @@ describe('failures of the transport', () => {
   test('a contract that keeps the node busy beyond all patience, again and again, rejects; the others are answered', {
     tags: 'slow',
   }, async () => {
-    const node = await startFaultyNode();
+    const { node, chain } = await openNodes(1, {}, { timing: impatient });
     const hostile = `0x${'99'.repeat(20)}` as Hex;
     node.methods.eth_call = ([call]) => `0x${(call as { to: string }).to.slice(2)}`;
-    node.misbehave = (calls) =>
-      calls.some(({ params }) => (params[0] as { to?: string } | undefined)?.to === hostile)
-        ? 'hang'
-        : undefined;
-    const chain = openChain([node], {}, { timing: impatient });
+    const isToHostile = ({ params }: JsonRpcCall) =>
+      (params[0] as { to?: string } | undefined)?.to === hostile;
+    node.misbehave = (calls) => (calls.some(isToHostile) ? 'hang' : undefined);
     const others = [1, 2, 3].map((digit) => `0x${`0${digit}`.repeat(20)}` as Hex);
     const asked = [...others, hostile].map((to) => ({ to, data: '0x01' as const }));
     // At first it may be the node that is slow.
-    for (let time = 1; time <= 2; time++) {
+    for (let time = 1; time <= 2; time++)
       await expect(chain.run((rpc) => rpc.calls(asked))).rejects.toThrow('no answer within 4 s');
-    }
     expect(await chain.run((rpc) => rpc.calls(asked))).toEqual([...others, undefined]);
     // From now on it is not asked any more.
     const known = node.requests.length;
@@ -267,8 +278,8 @@ describe('failures of the transport', () => {
   });
 
   test('a node that has fallen back behind what it showed is not believed that there is no contract', async () => {
-    const [fallen, good] = [await startFaultyNode(), await startFaultyNode()];
-    const chain = openChain([fallen, good], {}, { timing: briefly });
+    const { nodes, chain } = await openNodes(2);
+    const [fallen, good] = nodes;
     const height = await chain.run(async (rpc) => (await rpc.head()).number);
     good.methods.eth_call = () => '0x01';
     fallen.methods.eth_call = () => '0x';
@@ -280,89 +291,60 @@ describe('failures of the transport', () => {
   });
 
   test('while one is silent, work on another goes on without waiting for it', { tags: 'slow' }, async () => {
-    const [silent, good] = [await startFaultyNode(), await startFaultyNode()];
+    const { nodes, chain } = await openNodes(2, {}, { timing: { ...briefly, answerMs: 60_000 } });
+    const [silent, good] = nodes;
     silent.misbehave = () => 'hang';
-    const chain = openChain([silent, good], {}, { timing: { ...briefly, answerMs: 60_000 } });
     // Were the silent one waited for, this would take a minute a time.
     for (let i = 0; i < 5; i++) expect(await chain.run(nameOf)).toBe(good.host);
   });
 
   test('rests grow with every failure, and many failures at once are one', async () => {
-    const node = await startFaultyNode();
-    const rests: number[] = [];
-    const chain = openChain(
-      [node],
-      {},
-      {
-        random: () => 1,
-        timing: { ...briefly, firstPauseMs: 40, longestPauseMs: 320, maxWaitMs: 5_000 },
-        writeLog: (line) => rests.push(Number(/set back for ([\d.]+) s/.exec(line)?.[1] ?? Number.NaN)),
-      },
-    );
+    const { rests, writeLog } = logged();
+    const timing = { ...briefly, firstPauseMs: 40, longestPauseMs: 320, maxWaitMs: 5_000 };
+    const { chain } = await openNodes(1, {}, { random: () => 1, timing, writeLog });
     /** Fails as many pieces of work as are given, once all of them are under way. */
     const fail = async (count: number) => {
       let underWay = 0;
-      const lie = async () => {
+      const lieTogether = async () => {
         underWay++;
         await vi.waitFor(() => expect(underWay).toBe(count), WAIT);
-        throw new NodeError('it lied');
+        await lie();
       };
-      await Promise.all(Array.from({ length: count }, () => failureOf(chain.run(lie))));
+      await Promise.all(Array.from({ length: count }, () => failureOf(chain.run(lieTogether))));
     };
     await fail(3);
     for (let i = 0; i < 4; i++) await fail(1);
-    expect(rests.filter((rest) => !Number.isNaN(rest))).toEqual([0, 0.1, 0.2, 0.3, 0.3]);
+    expect(rests()).toEqual([0, 0.1, 0.2, 0.3, 0.3]);
   });
 
   test.each(['header not found', 'history has been pruned for this block'])(
     'rests do not grow beyond a moment where it answers but rejects: %s',
     async (words) => {
-      const node = await startFaultyNode();
+      const { rests, writeLog } = logged();
+      const timing = { ...briefly, firstPauseMs: 100, longestPauseMs: 10_000, maxWaitMs: 5_000 };
+      const { node, chain } = await openNodes(1, {}, { random: () => 1, timing, writeLog });
       node.methods.eth_getLogs = () => {
         throw rpcError(-32000, words);
       };
-      const rests: number[] = [];
-      const chain = openChain(
-        [node],
-        {},
-        {
-          random: () => 1,
-          timing: { ...briefly, firstPauseMs: 100, longestPauseMs: 10_000, maxWaitMs: 5_000 },
-          writeLog: (line) => {
-            const [, rest] = /set back for ([\d.]+) s/.exec(line) ?? [];
-            if (rest !== undefined) rests.push(Number(rest));
-          },
-        },
-      );
       for (let i = 0; i < 4; i++)
         await failureOf(chain.run((rpc) => rpc.logs({ fromBlock: 1, toBlock: 1, topics: [TOPIC] })));
-      expect(rests).toEqual([0.1, 0.2, 0.2, 0.2]);
+      expect(rests()).toEqual([0.1, 0.2, 0.2, 0.2]);
     },
   );
 
   test('the end of everything ends a request, a wait for the rate and a rest at once', async () => {
-    const [silent, slow, resting] = [
-      await startFaultyNode(),
-      await startFaultyNode(),
-      await startFaultyNode(),
-    ];
+    const [silent, slow, resting] = (await openNodes(3)).nodes;
     const stopping = new AbortController();
     const hour = 3_600_000;
-    const patient = {
-      timing: { ...briefly, answerMs: hour, maxWaitMs: hour, firstPauseMs: hour, longestPauseMs: hour },
-    };
-    const options = { ...patient, signal: stopping.signal };
+    const timing = { ...briefly, answerMs: hour, maxWaitMs: hour, firstPauseMs: hour, longestPauseMs: hour };
+    const options = { timing, signal: stopping.signal };
     const chains = [
       openChain([silent], {}, options),
       openChain([slow], { requestsPerSecond: 0.001 }, options),
       openChain([resting], {}, options),
     ] as const;
     silent.misbehave = () => 'hang';
-    await failureOf(
-      chains[2].run(async () => {
-        throw new NodeError('it lied');
-      }),
-    );
+    await failureOf(chains[2].run(lie));
     const failures = chains.map((chain) => failureOf(chain.run(nameOf)));
     await delay(50);
     stopping.abort(new Error('stop it'));
@@ -397,12 +379,12 @@ describe('choosing an endpoint', () => {
   ])('one %s is left alone for 5 minutes', async (_what, options, misbehaviour) => {
     const [bad, good] = [await startFaultyNode(options), await startFaultyNode()];
     if (misbehaviour) bad.misbehave = () => misbehaviour;
-    const logLines: string[] = [];
+    const { rests, writeLog } = logged();
     // Other failures would be forgotten after a millisecond.
     const timing = { ...briefly, firstPauseMs: 1, longestPauseMs: 1, longestRetryAfterMs: 600_000 };
-    const chain = openChain([bad, good], {}, { timing, writeLog: (line) => logLines.push(line) });
+    const chain = openChain([bad, good], {}, { timing, writeLog });
     expect(await chain.run(nameOf)).toBe(good.host);
-    await vi.waitFor(() => expect(logLines.join()).toContain('set back for 300.0 s'), WAIT);
+    await vi.waitFor(() => expect(rests()).toContain(300), WAIT);
     const asked = bad.calls.length;
     for (let i = 0; i < 5; i++) {
       await delay(5);
@@ -412,10 +394,10 @@ describe('choosing an endpoint', () => {
   });
 
   test('of a long text that a node answers with, at most 300 characters are shown and stored', async () => {
-    const node = await startFaultyNode();
+    const { node, chain } = await openNodes(1, { batchSize: 1 });
     const error = { code: -32000, message: 'far too long '.repeat(1_000) };
     node.misbehave = () => ({ change: (answer) => ({ ...(answer as object), result: undefined, error }) });
-    const failure = await failureOf(openChain([node], { batchSize: 1 }).run(nameOf));
+    const failure = await failureOf(chain.run(nameOf));
     expect(failure.message).toContain('far too long far too long');
     expect(failure.message.length).toBeLessThanOrEqual(300);
     expect(reasonOf(new NodeError('x'.repeat(301)))).toBe('x'.repeat(300));
@@ -428,8 +410,7 @@ describe('choosing an endpoint', () => {
     await failureOf(chain.run(nameOf));
     node.misbehave = () => undefined;
     node.chainId = 5;
-    const failure = await failureOf(chain.run(nameOf));
-    expect(failure.message).toMatch(/it is a node of chain 5/);
+    await expectNodeError(chain.run(nameOf), /it is a node of chain 5/);
   });
 
   test('one that is behind our position is passed over, without blame, until it has caught up', async () => {
@@ -451,19 +432,16 @@ describe('choosing an endpoint', () => {
 
   test('where all are behind, that is said', async () => {
     const stale = await startFaultyNode({ chain: makeTinyChain(20) });
-    const chain = openChain([stale]);
-    const failure = await failureOf(chain.run(nameOf, 25));
-    expect(failure).toBeInstanceOf(NodeError);
-    expect(failure.message).toMatch(/its head 19 is behind block 25/);
+    await expectNodeError(openChain([stale]).run(nameOf, 25), /its head 19 is behind block 25/);
   });
 
   test('work that finds fault with a node is given to the next one, once each, and the last error is thrown', async () => {
-    const nodes = [await startFaultyNode(), await startFaultyNode(), await startFaultyNode()];
-    const chain = openChain(nodes);
+    const { nodes, chain } = await openNodes(3);
     await chain.run(nameOf);
-    await vi.waitFor(() => expect(chain.health().map(({ headBlock }) => headBlock)).toEqual([29, 29, 29]), {
-      timeout: 120_000,
-    });
+    await vi.waitFor(
+      () => expect(chain.health().map(({ headBlock }) => headBlock)).toEqual([29, 29, 29]),
+      WAIT,
+    );
     const seen: string[] = [];
     const failure = await failureOf(
       chain.run(async (rpc) => {
@@ -472,35 +450,22 @@ describe('choosing an endpoint', () => {
       }),
     );
     expect(seen).toEqual(nodes.map(({ host }) => host));
-    expect(failure.message).toBe(`${nodes[2]?.host} lied`);
+    expect(failure.message).toBe(`${nodes[2].host} lied`);
     expect(chain.health().map(({ failures }) => failures)).toEqual([1, 1, 1]);
   });
 
   test.each([new RangeTooLargeError('shorter', 5), new Error('the database is away')])(
     'another error of the work passes through and blames nobody: %s',
     async (error) => {
-      const nodes = [await startFaultyNode(), await startFaultyNode()];
-      const chain = openChain(nodes);
-      const failure = await failureOf(
-        chain.run(async () => {
-          throw error;
-        }),
-      );
-      expect(failure).toBe(error);
-      expect(chain.health().map(({ healthy, failures }) => [healthy, failures])).toEqual([
-        [true, 0],
-        [true, 0],
-      ]);
+      const { chain } = await openNodes(2);
+      expect(await failureOf(chain.run(() => Promise.reject(error)))).toBe(error);
+      expect(chain.health()).toMatchObject([isFine, isFine]);
     },
   );
 
   test('a second opinion comes from another endpoint, or from none', async () => {
-    const [first, second, third] = [
-      await startFaultyNode(),
-      await startFaultyNode(),
-      await startFaultyNode(),
-    ];
-    const chain = openChain([first, second, third]);
+    const { nodes, chain } = await openNodes(3);
+    const [first, second, third] = nodes;
     const opinions = await chain.run(async (rpc) => [
       await chain.secondOpinion(rpc, nameOf),
       await chain.secondOpinion(rpc, async (other) => {
@@ -517,9 +482,8 @@ describe('choosing an endpoint', () => {
   test('an opinion is not waited for until an endpoint that is silent has run out of time', {
     tags: 'slow',
   }, async () => {
-    const [first, silent] = [await startFaultyNode(), await startFaultyNode()];
-    silent.misbehave = () => 'hang';
-    const chain = openChain([first, silent], {}, { timing: { ...briefly, answerMs: 60_000 } });
+    const { nodes, chain } = await openNodes(2, {}, { timing: { ...briefly, answerMs: 60_000 } });
+    nodes[1].misbehave = () => 'hang';
     expect(await chain.run((rpc) => chain.secondOpinion(rpc, nameOf))).toBeUndefined();
   });
 
@@ -676,7 +640,7 @@ describe('answers that cannot be believed', () => {
     '%s is the fault of the node, and the next one is asked',
     async (_what, method, ask, fault, problem) => {
       const { nodes, chain } = await openNodes(2);
-      const [liar, honest] = nodes as readonly [FaultyNode, FaultyNode];
+      const [liar, honest] = nodes;
       await chain.run(nameOf);
       await vi.waitFor(() => expect(chain.health()[1]?.headBlock).toBe(29), WAIT);
       liar.misbehave = whenAsked(method, fault);
@@ -703,14 +667,14 @@ describe('answers that cannot be believed', () => {
 describe('rates', () => {
   /** A bucket whose clock and timers stand still until they are moved. */
   const stillBucket = (perSecond: number) => {
-    vi.useFakeTimers({ now: 0, toFake: ['setTimeout', 'clearTimeout', 'Date'] });
+    vi.useFakeTimers({ now: 0, toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'] });
     onTestFinished(() => {
       vi.useRealTimers();
     });
     const { signal } = new AbortController();
     setMaxListeners(0, signal);
-    const bucket = createTokenBucket(perSecond, Date.now);
-    const take = (count: number, isBulk = false) => bucket.take(count, { isBulk, signal });
+    const bucket = createTokenBucket(perSecond);
+    const take = (count: number, isBulk = false) => bucket.take(count, isBulk, signal);
     return { bucket, take };
   };
 
@@ -777,11 +741,11 @@ describe('rates', () => {
     const { bucket, take } = stillBucket(1);
     const ending = new AbortController();
     await take(1);
-    const first = bucket.take(1, { isBulk: false, signal: ending.signal });
+    const first = bucket.take(1, false, ending.signal);
     const second = take(1).then(() => Date.now());
     ending.abort(new Error('the end'));
     await expect(first).rejects.toThrow('the end');
-    await expect(bucket.take(1, { isBulk: false, signal: ending.signal })).rejects.toThrow('the end');
+    await expect(bucket.take(1, false, ending.signal)).rejects.toThrow('the end');
     await vi.advanceTimersByTimeAsync(1_000);
     expect(await second).toBe(1_000);
   });
@@ -840,17 +804,17 @@ describe('rates', () => {
     const two = await Promise.all([chain.run(nameOf), chain.run(nameOf)]);
     expect(two).toEqual([node.host, node.host]);
     expect(servedAt - rejectedAt).toBeGreaterThanOrEqual(990);
-    expect(chain.health()[0]).toMatchObject({ healthy: true, failures: 0 });
+    expect(chain.health()[0]).toMatchObject(isFine);
   });
 
   test('a Retry-After beyond our patience sends the work elsewhere, and is bounded', async () => {
-    const [busy, free] = [await startFaultyNode(), await startFaultyNode()];
-    const logLines: string[] = [];
-    const chain = openChain([busy, free], {}, { writeLog: (line) => logLines.push(line) });
+    const { lines, writeLog } = logged();
+    const { nodes, chain } = await openNodes(2, {}, { writeLog });
+    const [busy, free] = nodes;
     await chain.run(nameOf);
     busy.misbehave = () => ({ status: 429, headers: { 'retry-after': '999999' } });
     expect(await chain.run(nameOf)).toBe(free.host);
-    expect(logLines[0]).toMatch(/it wants fewer requests; lower requestsPerSecond; set back for 60\.0 s/);
+    expect(lines[0]).toMatch(/it wants fewer requests; lower requestsPerSecond; set back for 60\.0 s/);
     const asked = busy.calls.length;
     for (let i = 0; i < 5; i++) await chain.run(nameOf);
     expect(busy.calls.length).toBe(asked);
@@ -861,7 +825,7 @@ describe('rates', () => {
     await chain.run(nameOf);
     const before = node.calls.length;
     node.misbehave = () => ({ status: 429, headers: { 'retry-after': '0' } });
-    expect((await failureOf(chain.run(nameOf))).message).toMatch(/it wants fewer requests/);
+    await expectNodeError(chain.run(nameOf), /it wants fewer requests/);
     expect(node.calls.length - before).toBeLessThan(15);
   });
 
@@ -869,22 +833,13 @@ describe('rates', () => {
     const { node, chain } = await openNodes(1, {}, { timing: { ...briefly, maxWaitMs: 5_000 } });
     await chain.run(nameOf);
     node.calls.length = 0;
-    let isFirst = true;
-    node.misbehave = () => {
-      if (!isFirst) return undefined;
-      isFirst = false;
-      const rpcError = { code: 429, message: 'Your app has exceeded its compute units per second capacity.' };
-      return {
-        change: (answer) =>
-          (answer as { id: number }[]).map((one, index) =>
-            index < 3 ? one : { id: one.id, error: rpcError },
-          ),
-      };
-    };
+    const tooFast = { code: 429, message: 'Your app has exceeded its compute units per second capacity.' };
+    let requests = 0;
+    node.misbehave = () => (requests++ === 0 ? rejectingFrom(3, tooFast) : undefined);
     const found = await chain.run((rpc) => rpc.blocks([5, 6, 7, 8, 9]));
     expect(found.map(({ number }) => number)).toEqual([5, 6, 7, 8, 9]);
     expect(node.calls.map(({ params }) => Number(params[0]))).toEqual([5, 6, 7, 8, 9, 8, 9]);
-    expect(chain.health()[0]).toMatchObject({ healthy: true, failures: 0 });
+    expect(chain.health()[0]).toMatchObject(isFine);
   });
 });
 
@@ -895,9 +850,6 @@ describe('batches', () => {
   });
   const withoutId = { jsonrpc: '2.0', id: null };
   const drpc = { code: 31, message: 'Batch of more than 3 requests are not allowed on free tier' };
-  const inEach: Fault = {
-    change: (answer) => (answer as { id: number }[]).map(({ id }) => ({ id, error: drpc })),
-  };
   const inFirst: Fault = {
     change: (answer) => [
       { id: (answer as { id: number }[])[0]?.id, error: { code: -32600, message: 'batch too large' } },
@@ -913,7 +865,7 @@ describe('batches', () => {
       4,
       error(-32000, 'batch limit 4 exceeded: 16 requests given', withoutId),
     ],
-    ['dRPC: at most 3, in each answer', 3, inEach],
+    ['dRPC: at most 3, in each answer', 3, rejectingFrom(0, drpc)],
     ['dRPC: at most 3, in one error', 3, { status: 500, body: JSON.stringify([drpc]) }],
     ['geth: "batch too large"', 2, inFirst],
     ['too long for a proxy', 5, { status: 413, body: '<html>' }],
@@ -931,7 +883,7 @@ describe('batches', () => {
     expect(Math.max(...sizes)).toBeLessThanOrEqual(largest);
     // No more rejections.
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(numbers.length);
-    expect(chain.health()[0]).toMatchObject({ healthy: true, failures: 0 });
+    expect(chain.health()[0]).toMatchObject(isFine);
   });
 
   test('one call goes out as an object, not as a list', async () => {
@@ -954,15 +906,8 @@ describe('batches', () => {
   test('answers beyond the size of a batch are asked for alone (geth)', async () => {
     const { node, chain } = await openNodes(1);
     await chain.run(nameOf);
-    node.misbehave = (calls) =>
-      calls.length === 1
-        ? undefined
-        : {
-            change: (answer) =>
-              (answer as { id: number }[]).map((one, index) =>
-                index < 2 ? one : { id: one.id, error: { code: -32003, message: 'response too large' } },
-              ),
-          };
+    const tooLarge = { code: -32003, message: 'response too large' };
+    node.misbehave = (calls) => (calls.length === 1 ? undefined : rejectingFrom(2, tooLarge));
     const found = await chain.run((rpc) => rpc.blocks([4, 5, 6, 7]));
     expect(found.map(({ number }) => number)).toEqual([4, 5, 6, 7]);
   });

@@ -17,34 +17,24 @@ const problemOfError: Partial<Record<RpcErrorKind, ProblemKind>> = {
 /** RPC errors after which the endpoint would reject the next request too. */
 const lastingErrors: ReadonlySet<RpcErrorKind> = new Set<RpcErrorKind>(['denied', 'behind']);
 
-export interface AnswerReaderOptions {
-  /** Of the endpoint. */
-  readonly name: string;
-  /** The class of errors that the family's parsers throw where an answer has not the shape it should have. */
-  readonly malformed: abstract new (
-    ...args: never[]
-  ) => Error;
-  /** What is said before the node's own words. */
-  readonly explanations?: Partial<Record<RpcErrorKind, string>>;
-}
-
-export interface AnswerReader {
-  fault(method: string, what: string, kind?: ProblemKind, Fault?: typeof NodeError): NodeError;
-  /** What `read` makes of it; an answer that has not the shape it should have is the node's fault. */
-  parsed<T>(method: string, read: () => T): T;
-  rejected(method: string, rpcError: RpcError): NodeError;
-  resultOf(answer: RpcAnswer | undefined, method: string): unknown;
-}
-
+/**
+ * @param name of the endpoint
+ * @param malformed the class of errors that the family's parsers throw where an answer has not the shape it should have
+ * @param explanations what is said before the node's own words
+ */
 export function createAnswerReader({
   name,
   malformed,
   explanations = {},
-}: AnswerReaderOptions): AnswerReader {
-  const fault: AnswerReader['fault'] = (method, what, kind, Fault = NodeError) =>
+}: {
+  readonly name: string;
+  readonly malformed: abstract new (...args: never[]) => Error;
+  readonly explanations?: Partial<Record<RpcErrorKind, string>>;
+}) {
+  const fault = (method: string, what: string, kind?: ProblemKind, Fault = NodeError) =>
     new Fault(`${name}: ${method}: ${what}`, kind);
 
-  const rejected: AnswerReader['rejected'] = (method, { kind, code, message }) => {
+  const rejected = (method: string, { kind, code, message }: RpcError): NodeError => {
     const words = `${explanations[kind] ?? ''}${message}${code === undefined ? '' : ` (${code})`}`;
     const Fault = lastingErrors.has(kind) ? NodeError : RequestRejectedError;
     return fault(method, words, problemOfError[kind] ?? 'refused', Fault);
@@ -53,7 +43,8 @@ export function createAnswerReader({
   return {
     fault,
     rejected,
-    parsed(method, read) {
+    /** What `read` makes of it; an answer that has not the shape it should have is the node's fault. */
+    parsed<T>(method: string, read: () => T): T {
       try {
         return read();
       } catch (error) {
@@ -61,7 +52,7 @@ export function createAnswerReader({
         throw error;
       }
     },
-    resultOf(answer, method) {
+    resultOf(answer: RpcAnswer | undefined, method: string): unknown {
       if (answer === undefined) throw fault(method, 'no answer');
       if ('error' in answer) throw rejected(method, answer.error);
       return answer.result;

@@ -10,11 +10,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { backoffMs } from '../../../base/backoff.ts';
 import type { WriteLog } from '../../../base/log.ts';
 import { operatorProblems, type ProblemKind } from '../../../domain/networks/indexing-problem.ts';
+import type { Network } from '../../../domain/networks/networks.ts';
 import { NodeError, RequestRejectedError } from '../faults.ts';
 import {
   createEndpoint,
   type Endpoint,
   EndpointError,
+  type EndpointOptions,
   type EndpointTiming,
   usualTiming,
 } from './endpoint.ts';
@@ -33,6 +35,8 @@ export interface PooledNodeOptions {
   readonly now: () => number;
   /** Called with the height of every head that the node returns. */
   readonly onHead: (headBlock: number) => void;
+  /** Called with what was learned of the endpoint. */
+  readonly writeLog: WriteLog;
 }
 
 export interface EndpointHealth {
@@ -80,22 +84,8 @@ export interface EndpointPool<Node> {
   close(): void;
 }
 
-export interface EndpointPoolSource {
-  /** For messages. */
-  readonly networkName: string;
-  readonly rpc: readonly URL[];
-  readonly requestsPerSecond: number;
-  readonly batchSize: number;
-  readonly classifyRpcError: ClassifyRpcError;
-}
-
-export interface EndpointPoolOptions {
+export interface EndpointPoolOptions extends Partial<Pick<EndpointOptions, 'signal' | 'now' | 'random'>> {
   readonly userAgent: string;
-  readonly signal?: AbortSignal;
-  /** Milliseconds since 1970. */
-  readonly now?: () => number;
-  /** From 0 to 1. */
-  readonly random?: () => number;
   /** Called when an endpoint is set back and when it returns. */
   readonly writeLog?: WriteLog;
   readonly timing?: Partial<EndpointTiming>;
@@ -109,35 +99,18 @@ const MAX_STRIKES_OF_RPC_ERRORS = 2;
 /** How long the next endpoint is not asked because this one may yet answer. */
 const HEAD_START_MS = 2_000;
 
-interface Member<Node> {
-  readonly endpoint: Endpoint;
-  readonly node: Node;
-  /** It has said who it is, and nothing has failed since. */
-  isWell: boolean;
-  /** On the clock of performance.now(). */
-  restsUntil: number;
-  /** Failures that are not forgiven yet: each doubles the rest. */
-  strikes: number;
-  failures: number;
-  /** Pieces of work under way. */
-  load: number;
-  problem: string | null;
-  problemKind: ProblemKind;
-  headBlock: number | null;
-  /** When it was last found behind, and the head that was required. */
-  behind: { readonly at: number; readonly minimumHead: number } | null;
-  checkingIn: Promise<boolean> | null;
-  /** Counts its failures, so that many pieces of work that fail at once are one. */
-  era: number;
-}
-
 export function createEndpointPool<Node extends PooledNode>(
-  source: EndpointPoolSource,
+  source: Pick<EndpointOptions, 'requestsPerSecond' | 'batchSize'> & {
+    readonly network: Network;
+    readonly rpc: readonly URL[];
+  },
+  classifyRpcError: ClassifyRpcError,
   createNode: (endpoint: Endpoint, options: PooledNodeOptions) => Node,
   options: EndpointPoolOptions,
 ): EndpointPool<Node> {
-  const { networkName: network } = source;
-  const { userAgent, now = Date.now, random = Math.random, writeLog } = options;
+  const { requestsPerSecond, batchSize } = source;
+  const network = source.network.name;
+  const { userAgent, now = Date.now, random = Math.random, writeLog = () => undefined } = options;
   const timing = { ...usualTiming, ...options.timing };
   const ending = new AbortController();
   const { signal } = ending;
@@ -146,44 +119,59 @@ export function createEndpointPool<Node extends PooledNode>(
   options.signal?.addEventListener('abort', stop);
 
   const names = endpointNames(source.rpc);
-  const members = source.rpc.map((url, index): Member<Node> => {
+  const members = source.rpc.map((url, index) => {
     const name = names[index] ?? url.host;
     const endpoint = createEndpoint({
       url,
       name,
-      learned: (text) => writeLog?.(`${name}: ${text}`, { network }),
-      requestsPerSecond: source.requestsPerSecond,
-      batchSize: source.batchSize,
+      learned: (text) => writeLog(`${name}: ${text}`, { network }),
+      requestsPerSecond,
+      batchSize,
       userAgent,
       signal,
       now,
       random,
       timing,
-      classifyRpcError: source.classifyRpcError,
+      classifyRpcError,
     });
     const onHead = (headBlock: number) => {
       member.headBlock = headBlock;
       if (member.behind !== null && headBlock >= member.behind.minimumHead) member.behind = null;
     };
-    const member: Member<Node> = {
+    const member = {
       endpoint,
-      node: createNode(endpoint, { now, onHead }),
+      node: createNode(endpoint, { now, onHead, writeLog }),
+      /** It has said who it is, and nothing has failed since. */
       isWell: false,
+      /** On the clock of performance.now(). */
       restsUntil: 0,
+      /** Failures that are not forgiven yet: each doubles the rest. */
       strikes: 0,
       failures: 0,
+      /** Pieces of work under way. */
       load: 0,
-      problem: null,
-      problemKind: 'unknown',
-      headBlock: null,
-      behind: null,
-      checkingIn: null,
+      problem: null as string | null,
+      problemKind: 'unknown' as ProblemKind,
+      headBlock: null as number | null,
+      /** When it was last found behind, and the head that was required. */
+      behind: null as { readonly at: number; readonly minimumHead: number } | null,
+      checkingIn: null as Promise<boolean> | null,
+      /** Counts its failures, so that many pieces of work that fail at once are one. */
       era: 0,
     };
     return member;
   });
+  type Member = (typeof members)[number];
+  interface Choice {
+    /** Those that do not get the work (again). */
+    readonly tried: Set<Member>;
+    /** Whether one that is slow to say who it is is waited for until its time is out. */
+    readonly isNeeded: boolean;
+    /** Whether the one with the least work comes first, and not the first that is configured. */
+    readonly isShared: boolean;
+  }
 
-  const setBack = (member: Member<Node>, fault: NodeError, era: number, maxStrikes = MAX_STRIKES): void => {
+  const setBack = (member: Member, fault: NodeError, era: number, maxStrikes = MAX_STRIKES): void => {
     member.failures++;
     // Another piece of work has reported this failure before.
     if (member.era !== era) return;
@@ -198,18 +186,18 @@ export function createEndpointPool<Node extends PooledNode>(
     member.restsUntil = performance.now() + restMs;
     if (wasWell) {
       const level = operatorProblems.has(fault.kind) ? 'error' : 'warn';
-      writeLog?.(`${fault.message}; set back for ${(restMs / 1000).toFixed(1)} s`, { level, network });
+      writeLog(`${fault.message}; set back for ${(restMs / 1000).toFixed(1)} s`, { level, network });
     }
   };
 
   /** Resolves to whether it is well. Never rejects, except when everything ends. */
-  const checkIn = (member: Member<Node>): Promise<boolean> => {
+  const checkIn = (member: Member): Promise<boolean> => {
     const { era } = member;
     const check = async () => {
       try {
         await member.node.checkIn();
         if (member.era !== era) return false;
-        if (member.problem !== null) writeLog?.(`${member.endpoint.name} is back`, { network });
+        if (member.problem !== null) writeLog(`${member.endpoint.name} is back`, { network });
         member.isWell = true;
         member.problem = null;
         return true;
@@ -226,12 +214,12 @@ export function createEndpointPool<Node extends PooledNode>(
   };
 
   /** In the background. Its failures are reported by the next piece of work. */
-  const startCheckingIn = (member: Member<Node>): void => {
+  const startCheckingIn = (member: Member): void => {
     if (performance.now() >= member.restsUntil) checkIn(member).catch(() => undefined);
   };
 
   /** Whether its head is at `minimumHead` or above; asks again where its last known head is lower. */
-  const isFarEnough = async (member: Member<Node>, minimumHead: number | undefined): Promise<boolean> => {
+  const isFarEnough = async (member: Member, minimumHead: number | undefined): Promise<boolean> => {
     if (minimumHead === undefined || (member.headBlock ?? -1) >= minimumHead) return true;
     const isKnown = member.behind !== null && performance.now() - member.behind.at < timing.firstPauseMs;
     if (!isKnown) {
@@ -249,7 +237,7 @@ export function createEndpointPool<Node extends PooledNode>(
     return false;
   };
 
-  const problemOf = (member: Member<Node>): string | null =>
+  const problemOf = (member: Member): string | null =>
     member.problem ??
     (member.behind === null
       ? null
@@ -258,23 +246,18 @@ export function createEndpointPool<Node extends PooledNode>(
   /**
    * The first that is well and far enough among those that were not tried yet; one more piece of work is then counted as
    * under way on it.
-   *
-   * @param isNeeded whether one that is slow to say who it is is waited for until its time is out
    */
-  const nextWell = async (
-    tried: ReadonlySet<Member<Node>>,
-    minimumHead: number | undefined,
-    isNeeded: boolean,
-    isShared: boolean,
-  ): Promise<Member<Node> | undefined> => {
+  const nextWell = async (minimumHead: number | undefined, choice: Choice): Promise<Member | undefined> => {
+    const { tried, isNeeded, isShared } = choice;
     /** Counted before anything is waited for: of many who choose at once, each sees what the others chose. */
-    const claim = async (member: Member<Node>): Promise<boolean> => {
+    const claim = async (member: Member): Promise<boolean> => {
       member.load++;
-      const isClaimed = await isFarEnough(member, minimumHead).catch((error: unknown) => {
-        member.load--;
-        throw error;
-      });
-      if (!isClaimed) member.load--;
+      let isClaimed = false;
+      try {
+        isClaimed = await isFarEnough(member, minimumHead);
+      } finally {
+        if (!isClaimed) member.load--;
+      }
       return isClaimed;
     };
     if (isShared) for (const member of members) if (!member.isWell) startCheckingIn(member);
@@ -314,7 +297,7 @@ export function createEndpointPool<Node extends PooledNode>(
   };
 
   /** Ends with one piece of work less under way. */
-  const attempt = async <T>(member: Member<Node>, work: (node: Node) => Promise<T>): Promise<T> => {
+  const attempt = async <T>(member: Member, work: (node: Node) => Promise<T>): Promise<T> => {
     const { era } = member;
     try {
       const result = await work(member.node);
@@ -334,19 +317,15 @@ export function createEndpointPool<Node extends PooledNode>(
   const offer = async <T>(
     work: (node: Node) => Promise<T>,
     minimumHead: number | undefined,
-    {
-      tried,
-      isNeeded,
-      isShared = false,
-    }: { readonly tried: Set<Member<Node>>; readonly isNeeded: boolean; readonly isShared?: boolean },
+    choice: Choice,
   ): Promise<{ readonly result: T } | { readonly fault: NodeError | undefined }> => {
     let fault: NodeError | undefined;
     for (;;) {
       signal.throwIfAborted();
-      const member = await nextWell(tried, minimumHead, isNeeded, isShared);
+      const member = await nextWell(minimumHead, choice);
       signal.throwIfAborted();
       if (member === undefined) return { fault };
-      tried.add(member);
+      choice.tried.add(member);
       try {
         return { result: await attempt(member, work) };
       } catch (error) {
@@ -369,15 +348,13 @@ export function createEndpointPool<Node extends PooledNode>(
     if (foundNone && (await waitForOne())) outcome = await offer(work, minimumHead, asNeeded);
     if ('result' in outcome) return outcome.result;
     if (outcome.fault !== undefined) throw outcome.fault;
-    const [troubled] = members.filter((member) => problemOf(member) !== null);
+    const troubled = members.find((member) => problemOf(member) !== null);
     if (!troubled) throw new NodeError('no endpoint', 'unreachable');
-    throw new NodeError(
-      problemOf(troubled) ?? 'no endpoint',
-      troubled.problem === null ? 'behind' : troubled.problemKind,
-    );
+    const kind = troubled.problem === null ? 'behind' : troubled.problemKind;
+    throw new NodeError(problemOf(troubled) ?? 'no endpoint', kind);
   };
 
-  const membersOf = (nodes: Node | readonly Node[]): Set<Member<Node>> => {
+  const membersOf = (nodes: Node | readonly Node[]): Set<Member> => {
     const wanted = new Set([nodes].flat());
     return new Set(members.filter(({ node }) => wanted.has(node)));
   };
@@ -387,7 +364,8 @@ export function createEndpointPool<Node extends PooledNode>(
     share: (work, minimumHead, avoided = []) => runOnOne(work, minimumHead, avoided, true),
 
     async secondOpinion(asked, work, minimumHead) {
-      const outcome = await offer(work, minimumHead, { tried: membersOf(asked), isNeeded: false });
+      const tried = membersOf(asked);
+      const outcome = await offer(work, minimumHead, { tried, isNeeded: false, isShared: false });
       return 'result' in outcome ? outcome.result : undefined;
     },
 

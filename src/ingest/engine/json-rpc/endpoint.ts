@@ -114,7 +114,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   // Each request that is under way listens; there may be many.
   setMaxListeners(0, signal);
   const post = createPost(url, timing, options);
-  const bucket = createTokenBucket(options.requestsPerSecond, () => performance.now());
+  const bucket = createTokenBucket(options.requestsPerSecond);
   const conceal = createRedactor(url);
   // A batch larger than a second's worth would break the rate all by itself.
   let batchSize = Math.max(1, Math.min(options.batchSize, Math.floor(options.requestsPerSecond)));
@@ -131,18 +131,21 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   const shownError = (rpcError: RpcError): RpcError => ({ ...rpcError, message: shown(rpcError.message) });
   const fault = (items: readonly Item[], what: string, kind: ProblemKind = 'bad-answer', restMs?: number) =>
     new EndpointError(`${name}: ${methodsOf(items)}: ${shown(what)}`, kind, restMs);
+  const lastingFault = (items: readonly Item[], what: string, kind: ProblemKind) =>
+    fault(items, what, kind, LASTING_FAULT_REST_MS);
 
   const send = async (items: readonly Item[]): Promise<Outcome> => {
-    await bucket.take(items.length, { isBulk: items[0]?.isBulk === true, signal });
+    await bucket.take(items.length, items[0]?.isBulk === true, signal);
     requests += items.length;
     const firstId = lastId + 1;
     lastId += items.length;
-    const calls = items.map(({ method, params }, index) => ({
+    const callOf = ({ method, params }: Item, index: number) => ({
       jsonrpc: '2.0',
       id: firstId + index,
       method,
       params,
-    }));
+    });
+    const calls = items.map(callOf);
     const answer = await post(JSON.stringify(items.length === 1 ? calls[0] : calls));
     return items.length === 1 ? readSingle(answer, items, firstId) : readBatch(answer, items, firstId);
   };
@@ -158,12 +161,8 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     const { id: given = null } = body as { id?: unknown };
     if (given !== id && given !== null) throw fault(items, 'an answer to another call');
     const rpcError = classifyRpcError(error, items[0]?.method ?? '');
-    return (
-      rejectedAsWhole(answer, rpcError, items) ?? {
-        kind: 'answered',
-        answers: [{ error: shownError(rpcError) }],
-      }
-    );
+    const rejected = rejectedAsWhole(answer, rpcError, items);
+    return rejected ?? { kind: 'answered', answers: [{ error: shownError(rpcError) }] };
   };
 
   const readBatch = (answer: HttpAnswer, items: readonly Item[], firstId: number): Outcome => {
@@ -178,11 +177,9 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
       if (error === undefined) return resultOf(entry, id, items);
       return { error: shownError(classifyRpcError(error, item.method, true)) };
     });
-    for (const answer of answers) {
-      if ('error' in answer && answer.error.kind === 'batch')
-        return { kind: 'batch rejected', accepts: answer.error.accepts };
-    }
-    return { kind: 'answered', answers };
+    const rpcErrors = answers.flatMap((one) => ('error' in one ? one.error : []));
+    const rejected = rpcErrors.find(({ kind }) => kind === 'batch');
+    return rejected ? { kind: 'batch rejected', accepts: rejected.accepts } : { kind: 'answered', answers };
   };
 
   /** An answer to a batch that is not one answer a call: most often the batch itself was rejected. */
@@ -210,7 +207,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     const { status } = answer;
     if (status === 429 || kind === 'rate') return tooFast(answer, message, waitMs);
     if (kind === 'denied' || (kind === 'other' && (status === 401 || status === 403)))
-      throw fault(items, `it does not let us in (${message})`, 'denied', LASTING_FAULT_REST_MS);
+      throw lastingFault(items, `it does not let us in (${message})`, 'denied');
     // A gateway without a backend speaks JSON-RPC too.
     if (kind === 'other' && status >= 500) throw fault(items, `HTTP ${status}: ${message}`, 'unreachable');
     return undefined;
@@ -235,44 +232,25 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     if (status === 429) return tooFast(answer, '');
     if (isSuccess(status)) throw fault(items, 'an answer that is no JSON');
     if (status >= 300 && status < 400)
-      throw fault(
-        items,
-        `HTTP ${status}: it redirects; configure the final URL`,
-        'refused',
-        LASTING_FAULT_REST_MS,
-      );
-    if (status === 401 || status === 402 || status === 403)
-      throw fault(
-        items,
-        `HTTP ${status}: it does not let us in; check the key`,
-        'denied',
-        LASTING_FAULT_REST_MS,
-      );
-    const isTooHeavy = status === 408 || status === 413 || status === 504 || status === 524;
-    if (isTooHeavy) throw new AnswerTooHeavyError(`${name}: ${methodsOf(items)}: HTTP ${status}`);
+      throw lastingFault(items, `HTTP ${status}: it redirects; configure the final URL`, 'refused');
+    if ([401, 402, 403].includes(status))
+      throw lastingFault(items, `HTTP ${status}: it does not let us in; check the key`, 'denied');
+    if ([408, 413, 504, 524].includes(status))
+      throw new AnswerTooHeavyError(`${name}: ${methodsOf(items)}: HTTP ${status}`);
     const restMs =
       answer.retryAfterMs === null ? undefined : Math.min(answer.retryAfterMs, timing.longestRetryAfterMs);
     throw fault(items, `HTTP ${status}`, status >= 500 ? 'unreachable' : 'refused', restMs);
   };
 
   /** Pauses all requests to this endpoint: as long as it asks for, with backoff. */
-  const slowDown = (
-    { waitMs, said }: Outcome & { readonly kind: 'too fast' },
-    items: readonly Item[],
-    waited: Waited,
-  ) => {
+  const slowDown = (waitMs: number | null, said: string, items: readonly Item[], waited: Waited): void => {
     const usualMs = backoffMs(++waited.times, timing, random());
     const askedMs = Math.min(waitMs ?? 0, timing.longestRetryAfterMs);
     const wanted = waitMs === null || waited.times > 1 ? Math.max(usualMs, askedMs) : askedMs;
     waited.ms += wanted;
-    if (waited.ms > timing.maxWaitMs) {
-      throw fault(
-        items,
-        `it wants fewer requests${said === '' ? '' : ` (${said})`}; lower requestsPerSecond`,
-        'rate-limited',
-        wanted,
-      );
-    }
+    const words = said === '' ? '' : ` (${said})`;
+    if (waited.ms > timing.maxWaitMs)
+      throw fault(items, `it wants fewer requests${words}; lower requestsPerSecond`, 'rate-limited', wanted);
     bucket.pause(wanted);
   };
 
@@ -309,12 +287,10 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
         }
         return [items];
       }
-      case 'too fast': {
-        slowDown(outcome, items, waited);
+      case 'too fast':
+        slowDown(outcome.waitMs, outcome.said, items, waited);
         // A batch of more calls than the endpoint takes in a second would be rejected for ever.
-        const half = Math.ceil(items.length / 2);
-        return waited.times > 1 && items.length > 1 ? [items.slice(0, half), items.slice(half)] : [items];
-      }
+        return waited.times > 1 && items.length > 1 ? halvesOf(items) : [items];
       case 'answered':
         return takeIn(outcome.answers, items, answers, waited);
     }
@@ -323,10 +299,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   const partsAfter = (error: unknown, items: readonly Item[]): readonly (readonly Item[])[] => {
     if (!(error instanceof UnansweredError)) throw error;
     if (error.why === 'lost') throw fault(items, error.message, 'unreachable');
-    if (error.why === 'long' && items.length > 1) {
-      const half = Math.ceil(items.length / 2);
-      return [items.slice(0, half), items.slice(half)];
-    }
+    if (error.why === 'long' && items.length > 1) return halvesOf(items);
     throw new AnswerTooHeavyError(`${name}: ${methodsOf(items)}: ${error.message}`);
   };
 
@@ -350,7 +323,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
       else answers[item.place] = answer;
     }
     if (!pace) return again.map((item) => [item]);
-    slowDown({ kind: 'too fast', waitMs: pace.waitMs ?? null, said: pace.message }, again, waited);
+    slowDown(pace.waitMs ?? null, pace.message, again, waited);
     return [again];
   };
 
@@ -371,6 +344,11 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
       return answers;
     },
   };
+}
+
+function halvesOf(items: readonly Item[]): readonly (readonly Item[])[] {
+  const half = Math.ceil(items.length / 2);
+  return [items.slice(0, half), items.slice(half)];
 }
 
 function isSuccess(status: number): boolean {

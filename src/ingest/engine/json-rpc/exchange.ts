@@ -28,20 +28,14 @@ export class UnansweredError extends Error {
   }
 }
 
-export type Post = (payload: string) => Promise<HttpAnswer>;
-
 /** What ten thousand long messages take; more than that is asked for in parts. */
 const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
 
 export function createPost(
   target: URL,
   timing: ExchangeTiming,
-  {
-    userAgent,
-    signal,
-    now,
-  }: { readonly userAgent: string; readonly signal: AbortSignal; readonly now: () => number },
-): Post {
+  { userAgent, signal, now }: { userAgent: string; signal: AbortSignal; now: () => number },
+) {
   const url = withoutCredentials(target);
   const authorization = basicAuthorization(target);
   const headers = {
@@ -51,7 +45,7 @@ export function createPost(
     ...(authorization !== null && { Authorization: authorization }),
   };
 
-  const exchange = (payload: string) =>
+  const attempt = (payload: string) =>
     withDeadline(signal, async (deadline): Promise<HttpAnswer> => {
       const endAfter = (ms: number, what: string) =>
         deadline.restart(ms, new UnansweredError('slow', `${what} within ${ms / 1000} s`));
@@ -66,19 +60,13 @@ export function createPost(
       endAfter(timing.bodyMs, 'no whole answer');
       const retryAfterMs = parseRetryAfterMs(response.headers.get('retry-after'), now());
       return { status: response.status, retryAfterMs, body: await readJson(response) };
-    });
-
-  const attempt = async (payload: string): Promise<HttpAnswer> => {
-    try {
-      return await exchange(payload);
-    } catch (error) {
+    }).catch((error: unknown) => {
       signal.throwIfAborted();
       if (error instanceof ResponseTooLongError) throw new UnansweredError('long', error.message);
       throw error instanceof UnansweredError ? error : new UnansweredError('lost', reasonOf(error));
-    }
-  };
+    });
 
-  return async (payload) => {
+  return async (payload: string): Promise<HttpAnswer> => {
     try {
       return await attempt(payload);
     } catch (error) {

@@ -7,13 +7,6 @@
  * others would take the whole rate, a fifth of it is theirs.
  */
 
-export interface TokenBucket {
-  /** Resolves when so many requests may be sent; rejects with the reason of the signal when it is aborted. */
-  take(count: number, options: { readonly isBulk: boolean; readonly signal: AbortSignal }): Promise<void>;
-  /** No request for this long from now on. */
-  pause(ms: number): void;
-}
-
 /** So many urgent calls go for one bulk call that waits. */
 const URGENT_PER_BULK = 4;
 
@@ -22,13 +15,12 @@ interface Waiting {
   readonly resume: () => void;
 }
 
-/** @param clock milliseconds that only ever grow */
-export function createTokenBucket(perSecond: number, clock: () => number): TokenBucket {
+export function createTokenBucket(perSecond: number) {
   const capacity = Math.max(1, perSecond);
   const urgent: Waiting[] = [];
   const bulk: Waiting[] = [];
   let tokens = capacity;
-  let filledAt = clock();
+  let filledAt = performance.now();
   let pausedUntil = 0;
   /** Urgent calls that went while bulk calls waited, as far as those have not had their share since. */
   let overtaking = 0;
@@ -36,7 +28,7 @@ export function createTokenBucket(perSecond: number, clock: () => number): Token
 
   /** Milliseconds until so many may be sent. */
   const missingMs = (count: number): number => {
-    const now = clock();
+    const now = performance.now();
     tokens = Math.min(capacity, tokens + ((now - filledAt) / 1000) * perSecond);
     filledAt = now;
     // More than a second's worth begins with a full bucket, and what comes after it waits longer.
@@ -67,8 +59,9 @@ export function createTokenBucket(perSecond: number, clock: () => number): Token
   };
 
   return {
-    take: (count, { isBulk, signal }) =>
-      new Promise((resolve, reject) => {
+    /** Resolves when so many requests may be sent; rejects with the reason of the signal when it is aborted. */
+    take: (count: number, isBulk: boolean, signal: AbortSignal) =>
+      new Promise<void>((resolve, reject) => {
         if (signal.aborted) return reject(signal.reason);
         const queue = isBulk ? bulk : urgent;
         const leave = () => {
@@ -87,8 +80,9 @@ export function createTokenBucket(perSecond: number, clock: () => number): Token
         queue.push(waiting);
         release();
       }),
-    pause(ms) {
-      pausedUntil = Math.max(pausedUntil, clock() + ms);
+    /** No request for this long from now on. */
+    pause(ms: number): void {
+      pausedUntil = Math.max(pausedUntil, performance.now() + ms);
     },
   };
 }

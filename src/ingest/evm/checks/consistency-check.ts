@@ -1,39 +1,65 @@
-/** What the contracts of an EVM network say of themselves, compared with what was read of their history. */
-import type { CheckLedger, RampRegistration, StoredFinding } from '../../../store/ledger/index-ledger.ts';
-import { createHistoryCheck, type HistoryCheck } from '../../engine/history-check.ts';
+/**
+ * What the contracts of an EVM network say of themselves, compared with what was read of their history.
+ *
+ * Only with everything read is a difference a contradiction: an endpoint that has pruned old logs answers with an empty
+ * list and no error, and its silence would otherwise count as absence.
+ */
+import { type MissingNumbers, missingNumbers } from '../../../domain/missing-numbers.ts';
+import { networkBySelector } from '../../../domain/networks/networks.ts';
+import { groupBy } from '../../../store/group-by.ts';
+import type {
+  BlockRange,
+  LaneKey,
+  RampRegistration,
+  StoredFinding,
+} from '../../../store/ledger/index-ledger.ts';
+import { type Contradiction, createHistoryCheck } from '../../engine/history-check.ts';
 import type { Progress } from '../../engine/progress.ts';
-import type { BloomTrust } from '../bloom-trust.ts';
-import { currentRegistrations, type GenuineContract } from '../contracts/contracts.ts';
+import type { BloomTrust } from '../bloom.ts';
+import { currentRegistrations, type Registration } from '../contracts/contracts.ts';
+import type { EvmContractRegistry } from '../reading.ts';
 import type { Chain, Hex } from '../rpc/chain.ts';
-import { readCounters } from './contract-counters.ts';
-import { type ContractViews, compare, type ExecutedMessage } from './contradictions.ts';
+import type { EvmSource } from '../settings.ts';
+import { type ContractCounter, readCounters } from './contract-counters.ts';
+import type { ExecutedMessage } from './executed-messages.ts';
 import { knownByNow, unknownRegistrations } from './registry-log.ts';
-import type { UnconfirmedBlocks } from './unconfirmed-blocks.ts';
+import type { ListedBlocks, UnconfirmedBlocks } from './unconfirmed-blocks.ts';
 
-export interface ConsistencyCheckOptions {
-  /** CCIP's number for the network. */
-  readonly selector: string;
-  readonly routers: readonly Hex[];
-  /** Whether a block or time is configured at which history starts. */
-  readonly hasStart: boolean;
-  readonly chain: Chain;
-  readonly ledger: CheckLedger;
-  readonly progress: Progress;
-  readonly registry: { readonly contracts: ReadonlyMap<Hex, GenuineContract> };
-  readonly bloomTrust: Pick<BloomTrust, 'isConfirmed'>;
-  readonly unconfirmed: Pick<UnconfirmedBlocks, 'expect' | 'confirmed'>;
-  /** Messages that off-ramps of this network have executed, as far as the records do not know it. */
-  readonly readExecuted: (tip: number) => Promise<readonly ExecutedMessage[]>;
+/** Of more, the others are found when these have been reviewed. */
+const MAX_REVIEWED_BLOCKS = 1_000;
+
+/** What the contracts say, read from one endpoint. */
+interface ContractViews {
+  readonly registrations: readonly Registration[];
+  readonly counters: readonly Omit<ContractCounter, 'isWhole'>[];
+  readonly executed: readonly ExecutedMessage[];
+  /** The head of the endpoint before it was asked: the counters include everything up to here. */
+  readonly counted: number;
+  /** The head of the endpoint after it was asked: what was read must reach up to here before it is compared. */
+  readonly head: number;
 }
 
-export function createConsistencyCheck(options: ConsistencyCheckOptions): HistoryCheck {
-  const { selector, routers, hasStart, chain, ledger, progress, registry } = options;
+/** The highest number of a lane that was committed elsewhere. */
+type CommittedEnd = LaneKey & { readonly last: string };
+
+/** @param readExecuted messages that off-ramps of this network have executed, as far as the records do not know it */
+export function createConsistencyCheck(
+  { routers, start }: Pick<EvmSource, 'routers' | 'start'>,
+  progress: Progress,
+  chain: Chain,
+  registry: EvmContractRegistry,
+  bloomTrust: BloomTrust,
+  unconfirmed: UnconfirmedBlocks,
+  readExecuted: (tip: number) => Promise<readonly ExecutedMessage[]>,
+) {
+  const { selector } = progress;
+  const ledger = progress.ledger.checks;
   /** The endpoint that was asked last. What it says counts when another one, where there is one, says the same. */
   let lastAsked = '';
 
   const readViews = async (tip: number): Promise<ContractViews> => {
     const recorded = await ledger.registrations(selector);
-    const executed = await options.readExecuted(tip);
+    const executed = await readExecuted(tip);
     const isOther = chain.health().some(({ name, healthy }) => healthy && name !== lastAsked);
     return chain.run(
       async (node) => {
@@ -51,35 +77,189 @@ export function createConsistencyCheck(options: ConsistencyCheckOptions): Histor
     );
   };
 
-  const compareViews = async (seen: ContractViews, finalBlock: number, open: readonly StoredFinding[]) => {
+  const compare = async (views: ContractViews, finalBlock: number, open: readonly StoredFinding[]) => {
     const registrations = await ledger.registrations(selector);
+    const committed = await ledger.committedEnds(selector);
+    // Everything up to the views has been read since: executions that the records have by now are not missing.
+    const executedIds = views.executed.map(({ messageId }) => messageId);
+    const unseen = await ledger.belowStatus(executedIds, 'FAILED');
     const startBlock = progress.head.startBlock ?? 0;
     const isBefore = ({ blockNumber }: RampRegistration) => blockNumber !== null && blockNumber < startBlock;
-    const compared = await compare(ledger, seen, {
-      network: selector,
-      routers,
-      registry: registry.contracts,
-      registrations,
-      unknown: new Set(unknownRegistrations(open).map(({ address }) => address)),
-      isWhole: !hasStart || (registrations.length > 0 && !registrations.some(isBefore)),
-      startBlock,
-      finalBlock,
-      confirmed: options.unconfirmed.confirmed,
-    });
-    if (compared.contradictions.some(({ body }) => body !== undefined)) options.unconfirmed.expect();
-    const wrongBlooms = options.bloomTrust.isConfirmed
-      ? open.filter(({ kind }) => kind === 'bloom-wrong')
-      : [];
-    return { ...compared, resolved: [...knownByNow(open, registry.contracts), ...wrongBlooms] };
+    // Whether everything since the routers' first event is expected: history does not start later.
+    const isWhole = start === null || (registrations.length > 0 && !registrations.some(isBefore));
+    const counters = expectedCounters(views.counters, committed, isWhole);
+    const unknown = new Set<string>(unknownRegistrations(open).map(({ address }) => address));
+    // Everything that the routers have registered, from the beginning.
+    const routerRange: BlockRange = { from: 0, to: finalBlock, purpose: 'routers', contracts: routers };
+    const contradictions: Contradiction[] = [
+      ...missingRegistrations(views.registrations, registrations, routerRange),
+      ...committed
+        .filter(({ onramp }) => registry.contracts.get(`0x${onramp}`)?.role !== 'onRamp')
+        .filter(({ onramp }) => !unknown.has(`0x${onramp}`))
+        .map((lane) => unknownOnRamp(lane, routerRange)),
+      ...missingExecutions(
+        views.executed.filter(({ messageId }) => unseen.has(messageId)),
+        startBlock,
+        finalBlock,
+      ),
+    ];
+    for (const counter of counters)
+      contradictions.push(...(await missingOf(counter, startBlock, finalBlock)));
+    for (const counter of views.counters) contradictions.push(...(await inventedOf(counter, views.counted)));
+    if (contradictions.some(({ body }) => body !== undefined)) unconfirmed.expect();
+    const wrongBlooms = bloomTrust.isConfirmed ? open.filter(({ kind }) => kind === 'bloom-wrong') : [];
+    return { counters, contradictions, resolved: [...knownByNow(open, registry.contracts), ...wrongBlooms] };
+  };
+
+  const missingOf = async (
+    counter: ContractCounter,
+    startBlock: number,
+    finalBlock: number,
+  ): Promise<readonly Contradiction[]> => {
+    const isSent = counter.kind === 'sent';
+    const runs = await (isSent ? ledger.sentRuns(counter) : ledger.committedRuns(counter));
+    const missing = missingNumbers(runs, counter);
+    if (!missing) return [];
+    const { contract, lastNumber, sourceSelector, destSelector } = counter;
+    // What is kept because it could not be decoded is not missing from the history.
+    const unreadable = await ledger.unreadableLogs(selector, contract);
+    if (missing.count <= BigInt(unreadable)) return [];
+    const numbers = `${missing.count} of them (${rangeWords(missing)})`;
+    if (!isSent)
+      return [
+        {
+          kind: 'commits-missing',
+          subject: `${contract} ${sourceSelector}`,
+          detail: `${lastNumber} messages from ${nameOf(sourceSelector)} are committed on ${contract}; the commits of ${numbers} were not found in its history`,
+          range: contractRange(contract, startBlock, finalBlock),
+        },
+      ];
+    // Between the messages around the gap, where those are recorded.
+    const before = await ledger.sendBlock(counter, (missing.lowest - 1n).toString());
+    const after = await ledger.sendBlock(counter, (missing.highest + 1n).toString());
+    return [
+      {
+        kind: 'messages-missing',
+        subject: `${contract} ${destSelector}`,
+        detail: `On-ramp ${contract} has sent ${lastNumber} messages to ${nameOf(destSelector)}; ${numbers} were not found in its history`,
+        range: contractRange(contract, before ?? startBlock, Math.min(after ?? finalBlock, finalBlock)),
+      },
+    ];
+  };
+
+  /** Numbers above what the contract itself has counted, in blocks up to the head at which it was asked. */
+  const inventedOf = async (
+    counter: Omit<ContractCounter, 'isWhole'>,
+    counted: number,
+  ): Promise<readonly Contradiction[]> => {
+    const above = await ledger.blocksAbove(selector, { ...counter, isWhole: false }, MAX_REVIEWED_BLOCKS);
+    // In blocks whose events two endpoints have confirmed, the counter is wrong.
+    const blocks = above.filter(({ number, hash }) => number <= counted && !unconfirmed.confirmed.has(hash));
+    if (blocks.length === 0) return [];
+    const { contract, lastNumber, sourceSelector, destSelector, kind } = counter;
+    const isSent = kind === 'sent';
+    const where = `from block ${Math.min(...blocks.map(({ number }) => number))} on`;
+    return [
+      {
+        kind: isSent ? 'messages-invented' : 'commits-invented',
+        subject: `${contract} ${isSent ? destSelector : sourceSelector}`,
+        detail: isSent
+          ? `On-ramp ${contract} has sent ${lastNumber} messages to ${nameOf(destSelector)}, but an endpoint has shown higher numbers, ${where}`
+          : `${lastNumber} messages from ${nameOf(sourceSelector)} are committed on ${contract}, but an endpoint has shown commits of higher numbers, ${where}`,
+        range: undefined,
+        body: { blocks, more: 0 } satisfies ListedBlocks,
+      },
+    ];
   };
 
   return createHistoryCheck({
-    selector,
-    ledger,
     progress,
-    health: () => chain.health(),
+    health: chain.health,
     words: { counted: 'contracts', units: 'blocks' },
     readViews,
-    compare: compareViews,
+    compare,
   });
+}
+
+/** What commits elsewhere have taken in must have been sent here. */
+function expectedCounters(
+  counters: ContractViews['counters'],
+  committed: readonly CommittedEnd[],
+  isWhole: boolean,
+): readonly ContractCounter[] {
+  return counters.map((counter) => {
+    const end = committed.find(
+      ({ sourceSelector, destSelector, onramp }) =>
+        sourceSelector === counter.sourceSelector &&
+        destSelector === counter.destSelector &&
+        onramp === counter.onramp,
+    );
+    const isHigher =
+      counter.kind === 'sent' && end !== undefined && BigInt(end.last) > BigInt(counter.lastNumber);
+    return { ...counter, isWhole, ...(isHigher && { lastNumber: end.last }) };
+  });
+}
+
+const roleWords: Readonly<Record<string, string>> = { onRamp: 'on-ramp', offRamp: 'off-ramp' };
+
+function missingRegistrations(
+  current: readonly Registration[],
+  recorded: readonly RampRegistration[],
+  range: BlockRange,
+): readonly Contradiction[] {
+  const isRegistered = ({ address, selector }: Registration) =>
+    recorded.some(
+      ({ contract, remote, blockNumber }) =>
+        contract === address && remote === selector && blockNumber !== null,
+    );
+  return current
+    .filter((registration) => !isRegistered(registration))
+    .map(({ address, role, selector = '', namedBy }) => ({
+      kind: 'registrations-missing',
+      subject: `${role} ${address} ${selector}`,
+      detail:
+        `Router ${namedBy} names the ${roleWords[role]} ${address} for ${nameOf(selector)}, but the router's history ` +
+        'that was read has no event that registered it',
+      range,
+    }));
+}
+
+/** A lane that was committed elsewhere, from an on-ramp of this network that no router here has registered. */
+function unknownOnRamp({ destSelector, onramp, last }: CommittedEnd, range: BlockRange): Contradiction {
+  return {
+    kind: 'onramp-unknown',
+    subject: `0x${onramp} ${destSelector}`,
+    detail:
+      `${nameOf(destSelector)} has committed messages up to ${last} of the on-ramp 0x${onramp}, which no configured ` +
+      'router has registered: its registration was not found, or a router is missing in the configuration',
+    range,
+  };
+}
+
+function missingExecutions(
+  executed: readonly ExecutedMessage[],
+  startBlock: number,
+  finalBlock: number,
+): readonly Contradiction[] {
+  return [...groupBy(executed, ({ offRamp }) => offRamp)].map(([offRamp, own]) => ({
+    kind: 'executions-missing',
+    subject: offRamp,
+    detail:
+      `Off-ramp ${offRamp} has executed ${own.length === 1 ? '' : `${own.length} messages, among them `}0x${own[0]?.messageId}, ` +
+      'but the event was not found in its history',
+    range: contractRange(offRamp, startBlock, finalBlock),
+  }));
+}
+
+function contractRange(contract: Hex, from: number, to: number): BlockRange | undefined {
+  return from > to ? undefined : { from, to, purpose: 'contracts', contracts: [contract] };
+}
+
+/** @example rangeWords({ lowest: 1n, highest: 160n }) // '1…160' */
+function rangeWords({ lowest, highest }: Pick<MissingNumbers, 'lowest' | 'highest'>): string {
+  return lowest === highest ? String(lowest) : `${lowest}…${highest}`;
+}
+
+function nameOf(selector: string): string {
+  return networkBySelector(selector)?.name ?? `chain ${selector}`;
 }

@@ -4,16 +4,9 @@
  */
 import { addressFromBytes } from '../../../domain/addresses.ts';
 import { networkBySelector } from '../../../domain/networks/networks.ts';
+import { groupBy } from '../../../store/group-by.ts';
 import type { LaneCounter, RampRegistration } from '../../../store/ledger/index-ledger.ts';
-import {
-  answerOf,
-  callOf,
-  getNextNumber15,
-  getNextNumber16,
-  getNextNumber20,
-  getSourceConfig16,
-  lowerCase,
-} from '../contracts/abi.ts';
+import * as abi from '../contracts/abi.ts';
 import type { GenuineContract } from '../contracts/contracts.ts';
 import type { CallAnswer, ChainNode, ContractCall, Hex } from '../rpc/chain.ts';
 
@@ -22,10 +15,12 @@ export interface ContractCounter extends LaneCounter {
   readonly contract: Hex;
 }
 
+type Counter = Omit<ContractCounter, 'isWhole'>;
+
 interface CounterView {
   readonly call: ContractCall;
   /** Undefined where the contract does not answer, or has counted nothing. */
-  read(answer: CallAnswer): Omit<ContractCounter, 'isWhole'> | undefined;
+  read(answer: CallAnswer): Counter | undefined;
 }
 
 /** @param network selector of the chain of these contracts */
@@ -34,13 +29,12 @@ export async function readCounters(
   network: string,
   contracts: Iterable<GenuineContract>,
   registrations: readonly RampRegistration[],
-): Promise<readonly Omit<ContractCounter, 'isWhole'>[]> {
-  const remotes = new Map<string, string[]>();
-  for (const { contract, remote } of registrations)
-    remotes.set(contract, [...(remotes.get(contract) ?? []), remote]);
-  const views = [...contracts].flatMap((contract) =>
-    viewsOf(contract, network, remotes.get(contract.address) ?? []),
-  );
+): Promise<readonly Counter[]> {
+  const ofContract = groupBy(registrations, ({ contract }) => contract);
+  const views = [...contracts].flatMap((contract) => {
+    const remotes = (ofContract.get(contract.address) ?? []).map(({ remote }) => remote);
+    return viewsOf(contract, network, remotes);
+  });
   const answers = await node.calls(views.map(({ call }) => call));
   return views.flatMap(({ read }, index) => read(answers[index]) ?? []);
 }
@@ -55,17 +49,17 @@ function viewsOf(
     case 'onRamp':
       if ('destChainSelector' in contract) {
         const lane = laneOf(network, contract.destChainSelector, address);
-        return numberView('sent', lane, getNextNumber15, callOf(getNextNumber15, address));
+        return numberView('sent', lane, abi.getNextNumber15, abi.callOf(abi.getNextNumber15, address));
       }
       return remotes.flatMap((remote) => {
-        const view = contract.version === '2.0.0' ? getNextNumber20 : getNextNumber16;
-        const call = callOf(view, address, BigInt(remote));
+        const view = contract.version === '2.0.0' ? abi.getNextNumber20 : abi.getNextNumber16;
+        const call = abi.callOf(view, address, BigInt(remote));
         return numberView('sent', laneOf(network, remote, address), view, call);
       });
     case 'commitStore': {
       const lane = laneOf(contract.sourceChainSelector, network, contract.onRamp);
       const own = lane && { ...lane, contract: address };
-      return numberView('committed', own, getNextNumber15, callOf(getNextNumber15, address));
+      return numberView('committed', own, abi.getNextNumber15, abi.callOf(abi.getNextNumber15, address));
     }
     case 'offRamp':
       return contract.version === '1.6.0'
@@ -76,16 +70,17 @@ function viewsOf(
   }
 }
 
-type Lane = Pick<ContractCounter, 'sourceSelector' | 'destSelector' | 'onramp' | 'contract'>;
+type Lane = Omit<Counter, 'kind' | 'lastNumber'>;
 
 /** Undefined where the source is a network that we do not know: its addresses cannot be spelled. */
 function laneOf(sourceSelector: string, destSelector: string, onRamp: Hex): Lane | undefined {
   const family = networkBySelector(sourceSelector)?.family;
   const spelling = family && addressFromBytes(onRamp.slice(2), family);
-  return spelling && { sourceSelector, destSelector, onramp: spelling.bytes, contract: lowerCase(onRamp) };
+  if (!spelling) return undefined;
+  return { sourceSelector, destSelector, onramp: spelling.bytes, contract: abi.lowerCase(onRamp) };
 }
 
-type NextNumber = typeof getNextNumber15 | typeof getNextNumber16 | typeof getNextNumber20;
+type NextNumber = typeof abi.getNextNumber15 | typeof abi.getNextNumber16 | typeof abi.getNextNumber20;
 
 /** Without a lane whose source we know there is nothing to compare with. */
 function numberView(
@@ -96,26 +91,22 @@ function numberView(
 ): readonly CounterView[] {
   if (!lane) return [];
   const read = (answer: CallAnswer) =>
-    counted(lane, kind, answerOf<NextNumber['outputs']>(view, answer)?.[0]);
+    counted(lane, kind, abi.answerOf<NextNumber['outputs']>(view, answer)?.[0]);
   return [{ call, read }];
 }
 
 function sourceConfigView(offRamp: Hex, source: string, network: string): CounterView {
   return {
-    call: callOf(getSourceConfig16, offRamp, BigInt(source)),
+    call: abi.callOf(abi.getSourceConfig16, offRamp, BigInt(source)),
     read(answer) {
-      const [config] = answerOf(getSourceConfig16, answer) ?? [];
+      const [config] = abi.answerOf(abi.getSourceConfig16, answer) ?? [];
       const lane = config && laneOf(source, network, config.onRamp);
       return lane && counted({ ...lane, contract: offRamp }, 'committed', config.minSeqNr);
     },
   };
 }
 
-function counted(
-  lane: Lane,
-  kind: ContractCounter['kind'],
-  next: bigint | undefined,
-): Omit<ContractCounter, 'isWhole'> | undefined {
+function counted(lane: Lane, kind: Counter['kind'], next: bigint | undefined): Counter | undefined {
   if (next === undefined || next === 0n) return undefined;
   return { ...lane, kind, lastNumber: (next - 1n).toString() };
 }

@@ -3,19 +3,13 @@
  * each is asked about the messages that it has yet to execute; as a rule these are few.
  */
 import type { Message } from '../../../domain/message.ts';
-import type { AwaitingExecution, IndexLedger } from '../../../store/ledger/index-ledger.ts';
+import type { AwaitingExecution } from '../../../store/ledger/index-ledger.ts';
 import type { Store } from '../../../store/store.ts';
-import {
-  answerOf,
-  callOf,
-  getExecutionState15,
-  getExecutionState16,
-  getExecutionState20,
-  lowerCase,
-} from '../contracts/abi.ts';
+import type { Progress } from '../../engine/progress.ts';
+import * as abi from '../contracts/abi.ts';
 import type { GenuineContract } from '../contracts/contracts.ts';
+import type { EvmContractRegistry } from '../reading.ts';
 import type { Chain, ContractCall, Hex } from '../rpc/chain.ts';
-import type { ExecutedMessage } from './contradictions.ts';
 
 const MESSAGES_AT_ONCE = 500;
 /** Of one check; the next one goes on behind them. */
@@ -23,52 +17,45 @@ const MAX_PAGES = 10;
 const SUCCESS = 2;
 const FAILURE = 3;
 
-export interface ExecutedMessagesOptions {
-  readonly selector: string;
-  readonly chain: Chain;
-  readonly store: Pick<Store, 'findMessage'> & { readonly index: Pick<IndexLedger, 'checks' | 'sentFact'> };
-  readonly registry: { readonly contracts: ReadonlyMap<Hex, GenuineContract> };
+/** A message that its off-ramp has executed, by the off-ramp's own word. */
+export interface ExecutedMessage {
+  readonly messageId: string;
+  readonly offRamp: Hex;
 }
 
-interface StateQuestion extends ExecutedMessage {
-  readonly call: ContractCall;
-}
-
-export function createExecutedMessages({ selector, chain, store, registry }: ExecutedMessagesOptions) {
+export function createExecutedMessages(
+  { selector, ledger }: Progress,
+  chain: Chain,
+  registry: EvmContractRegistry,
+  findMessage: Store['findMessage'],
+) {
   /** Behind this message the next check goes on. */
   let checkedUpTo: string | null = null;
 
-  const offRampAt = (address: string | undefined): GenuineContract | undefined =>
-    address === undefined ? undefined : registry.contracts.get(lowerCase(address as Hex));
-
-  const questionOf = async ({ messageId, ranges }: AwaitingExecution): Promise<StateQuestion | undefined> => {
+  const questionOf = async ({ messageId, ranges }: AwaitingExecution) => {
     const committed = ranges.find(({ kind, offramp }) => kind === 'Committed' && offramp !== undefined);
-    const execution = committed ? undefined : (await store.index.sentFact(messageId))?.execution;
+    const execution = committed ? undefined : (await ledger.sentFact(messageId))?.execution;
     const named = execution && 'offramp' in execution ? execution.offramp : undefined;
-    const offRamp = offRampAt(committed?.offramp ?? named);
-    const stored = offRamp && (await store.findMessage(messageId));
+    const address = (committed?.offramp ?? named) as Hex | undefined;
+    const offRamp = address && registry.contracts.get(abi.lowerCase(address));
+    const stored = offRamp && (await findMessage(messageId));
     if (!offRamp || !stored) return undefined;
     const call = stateCall(offRamp, JSON.parse(stored.record) as Message);
     return call && { messageId, offRamp: offRamp.address, call };
   };
 
-  const askPage = async (
-    page: readonly AwaitingExecution[],
-    tip: number,
-  ): Promise<readonly ExecutedMessage[]> => {
-    const questions: StateQuestion[] = [];
+  const askPage = async (page: readonly AwaitingExecution[], tip: number) => {
+    const questions: (ExecutedMessage & { readonly call: ContractCall })[] = [];
     for (const message of page) {
       const question = await questionOf(message);
       if (question) questions.push(question);
     }
     if (questions.length === 0) return [];
     const answers = await chain.run((node) => node.calls(questions.map(({ call }) => call)), tip);
-    return questions
-      .filter((_, index) => {
-        const [state] = answerOf(getExecutionState16, answers[index]) ?? [];
-        return state === SUCCESS || state === FAILURE;
-      })
-      .map(({ messageId, offRamp }) => ({ messageId, offRamp }));
+    return questions.filter((_, index) => {
+      const [state] = abi.answerOf(abi.getExecutionState16, answers[index]) ?? [];
+      return state === SUCCESS || state === FAILURE;
+    });
   };
 
   return async (tip: number): Promise<readonly ExecutedMessage[]> => {
@@ -76,7 +63,7 @@ export function createExecutedMessages({ selector, chain, store, registry }: Exe
     let after = checkedUpTo;
     let isAtEnd = false;
     for (let page = 0; page < MAX_PAGES && !isAtEnd; page++) {
-      const messages = await store.index.checks.unexecuted(selector, after, MESSAGES_AT_ONCE);
+      const messages = await ledger.checks.unexecuted(selector, after, MESSAGES_AT_ONCE);
       executed.push(...(await askPage(messages, tip)));
       after = messages.at(-1)?.messageId ?? after;
       isAtEnd = messages.length < MESSAGES_AT_ONCE;
@@ -94,10 +81,15 @@ function stateCall(offRamp: GenuineContract, message: Message): ContractCall | u
   switch (version) {
     case '1.2.0':
     case '1.5.0':
-      return callOf(getExecutionState15, address, number);
+      return abi.callOf(abi.getExecutionState15, address, number);
     case '1.6.0':
-      return callOf(getExecutionState16, address, BigInt(message.sourceNetworkInfo.chainSelector), number);
+      return abi.callOf(
+        abi.getExecutionState16,
+        address,
+        BigInt(message.sourceNetworkInfo.chainSelector),
+        number,
+      );
     case '2.0.0':
-      return callOf(getExecutionState20, address, message.messageId as Hex);
+      return abi.callOf(abi.getExecutionState20, address, message.messageId as Hex);
   }
 }

@@ -8,25 +8,9 @@ import type { Dispute } from '../contracts/contract-agreement.ts';
 import type { GenuineContract, Registration, RejectedRegistration } from '../contracts/contracts.ts';
 import type { Hex } from '../rpc/chain.ts';
 
-export interface RegistryLog {
-  /** Records what a reading found, as far as it is new. */
-  note(found: {
-    readonly registrations?: readonly LocatedRegistration[];
-    readonly rejected?: readonly RejectedRegistration[];
-    readonly disputed?: readonly Dispute[];
-    /** Contracts on which endpoints agree, whatever they say. */
-    readonly agreed?: readonly Hex[];
-  }): Promise<void>;
-  /** The bloom filter of this block denies a log that the block has. */
-  noteWrongBloom(blockNumber: number): Promise<void>;
-}
+export type RegistryLog = ReturnType<typeof createRegistryLog>;
 
-/** A registration, and the block of the event that told it; null where a view did. */
-export interface LocatedRegistration extends Registration {
-  readonly blockNumber: number | null;
-}
-
-export function createRegistryLog({ recorder, log }: Pick<Progress, 'recorder' | 'log'>): RegistryLog {
+export function createRegistryLog({ recorder, log }: Progress) {
   const recorded = new Set<string>();
   const isNew = (entry: unknown) => !recorded.has(JSON.stringify(entry));
   /** Entries count as recorded only when they are: a reading that fails is repeated, and tells them again. */
@@ -37,7 +21,20 @@ export function createRegistryLog({ recorder, log }: Pick<Progress, 'recorder' |
     for (const entry of entries) recorded.add(JSON.stringify(entry));
   };
   return {
-    async note({ registrations = [], rejected = [], disputed = [], agreed = [] }) {
+    /** Records what a reading found, as far as it is new. */
+    async note({
+      registrations = [],
+      rejected = [],
+      disputed = [],
+      agreed = [],
+    }: {
+      /** With the block of the event that told it; null where a view did. */
+      readonly registrations?: readonly (Registration & { readonly blockNumber: number | null })[];
+      readonly rejected?: readonly RejectedRegistration[];
+      readonly disputed?: readonly Dispute[];
+      /** Contracts on which endpoints agree, whatever they say. */
+      readonly agreed?: readonly Hex[];
+    }): Promise<void> {
       const ramps = registrations.flatMap(({ address, role, selector, blockNumber }) =>
         selector === undefined ? [] : [{ contract: address, role, remote: selector, blockNumber }],
       );
@@ -59,16 +56,14 @@ export function createRegistryLog({ recorder, log }: Pick<Progress, 'recorder' |
         resolved: agreed.map((subject) => ({ kind: 'contract-disputed' as const, subject })),
       });
     },
-    async noteWrongBloom(blockNumber) {
+    /** The bloom filter of this block denies a log that the block has. */
+    async noteWrongBloom(blockNumber: number): Promise<void> {
       const detail = `The bloom filter of block ${blockNumber} denies a log that the block has: filters are not used to check for missing logs`;
       log(detail, 'warn');
       await record({ findings: [{ kind: 'bloom-wrong', subject: '', detail }] });
     },
   };
 }
-
-/** For readers without a store. */
-export const unrecorded: RegistryLog = { note: async () => undefined, noteWrongBloom: async () => undefined };
 
 /** The contracts that were not known at the latest reading, to be identified again. */
 export function unknownRegistrations(findings: readonly StoredFinding[]): readonly Registration[] {

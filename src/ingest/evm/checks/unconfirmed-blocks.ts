@@ -6,51 +6,22 @@
  * because endpoints leave out logs at times: what it shows in either stays.
  */
 import type { Fact } from '../../../domain/facts.ts';
-import type {
-  BlockId,
-  CheckLedger,
-  FindingKey,
-  IndexFinding,
-  StoredFinding,
-} from '../../../store/ledger/index-ledger.ts';
-import type { BackgroundTasks } from '../../engine/family.ts';
+import type { BlockId, FindingKey, IndexFinding, StoredFinding } from '../../../store/ledger/index-ledger.ts';
+import { withFinality } from '../../engine/block-readings.ts';
 import { RequestRejectedError } from '../../engine/faults.ts';
-import { withFinality } from '../../engine/history-step.ts';
 import { historyRange } from '../../engine/pending-ranges.ts';
 import type { Progress } from '../../engine/progress.ts';
 import { repairDelay, type WorkerTiming } from '../../engine/timing.ts';
 import { keyOf } from '../confirmation.ts';
-import { watchedTopics } from '../contracts/contracts.ts';
+import { watchedTopics } from '../contracts/abi.ts';
 import type { Decoder } from '../decode/decoder.ts';
 import type { EvmContractRegistry } from '../reading.ts';
+import { sortLogs } from '../rpc/answers.ts';
 import type { Chain, ChainLog, ChainNode, Hex } from '../rpc/chain.ts';
-import { sortLogs } from '../rpc/log-order.ts';
 
 /** Blocks that a finding lists. Of more, only their number is kept. */
 const MAX_LISTED = 1_000;
 const REVIEWED_AT_ONCE = 50;
-
-export interface UnconfirmedBlocksOptions {
-  /** CCIP's number for the network. */
-  readonly selector: string;
-  readonly chain: Chain;
-  readonly ledger: CheckLedger;
-  readonly progress: Progress;
-  readonly registry: EvmContractRegistry;
-  readonly decoder: Decoder;
-  readonly timing: WorkerTiming;
-  /** Called when a review has removed something: the counters are to be compared again. */
-  readonly recheck: () => void;
-}
-
-export interface UnconfirmedBlocks extends BackgroundTasks {
-  /** Notes blocks whose logs only one endpoint has shown. Called before they are stored. */
-  note(witness: string, blocks: readonly BlockId[]): Promise<void>;
-  /** A check is about to record findings with blocks to review. */
-  expect(): void;
-  /** Hashes of blocks with commits that two endpoints have shown although the counter is lower, since the start. */
-  readonly confirmed: ReadonlySet<string>;
-}
 
 /** What a finding keeps for the review. */
 export interface ListedBlocks {
@@ -72,13 +43,24 @@ const reviewedKinds: ReadonlySet<string> = new Set([
   'commits-invented',
 ]);
 
-export function createUnconfirmedBlocks(options: UnconfirmedBlocksOptions): UnconfirmedBlocks {
-  const { selector, chain, ledger, progress, registry, decoder, timing } = options;
+export type UnconfirmedBlocks = ReturnType<typeof createUnconfirmedBlocks>;
+
+/** @param recheck called when a review has removed something: the counters are to be compared again */
+export function createUnconfirmedBlocks(
+  progress: Progress,
+  chain: Chain,
+  registry: EvmContractRegistry,
+  decoder: Decoder,
+  recheck: () => void,
+) {
+  const { selector, timing } = progress;
+  const { checks } = progress.ledger;
   /** On performance.now()'s clock. */
   let lookAt = 0;
   let isPending = true;
   /** Endpoints may have come since the last attempt. */
   let isFirstLook = true;
+  /** Hashes of blocks with commits that two endpoints have shown although the counter is lower, since the start. */
   const confirmed = new Set<string>();
   const isOnly = () => chain.health().length === 1;
 
@@ -131,7 +113,7 @@ export function createUnconfirmedBlocks(options: UnconfirmedBlocksOptions): Unco
   };
 
   const stored = async ({ kind, subject }: FindingKey): Promise<StoredFinding | undefined> =>
-    (await ledger.findings(selector)).find((finding) => finding.kind === kind && finding.subject === subject);
+    (await checks.findings(selector)).find((finding) => finding.kind === kind && finding.subject === subject);
 
   /** What is left of a finding when some of its blocks have been reviewed. One that is stuck comes last the next time. */
   const remainder = async (key: FindingKey, done: ReadonlySet<string>, stuck: BlockId | undefined) => {
@@ -180,7 +162,7 @@ export function createUnconfirmedBlocks(options: UnconfirmedBlocksOptions): Unco
     const { removed, updated } = progress.recorder.counts;
     if (removed > before.removed || updated > before.updated) {
       progress.log(`${detail}. What no two endpoints show was removed`, 'error');
-      options.recheck();
+      recheck();
     }
     return stuck === undefined && settled.length < blocks.length;
   };
@@ -190,20 +172,22 @@ export function createUnconfirmedBlocks(options: UnconfirmedBlocksOptions): Unco
       return isPending;
     },
     confirmed,
-    expect() {
+    /** A check is about to record findings with blocks to review. */
+    expect(): void {
       isPending = true;
       lookAt = 0;
     },
-    async note(witness, blocks) {
+    /** Notes blocks whose logs only one endpoint has shown. Called before they are stored. */
+    async note(witness: string, blocks: readonly BlockId[]): Promise<void> {
       await progress.recorder.record(async () => {
         const known = await stored({ kind: 'events-unconfirmed', subject: witness });
         return { findings: [noted(witness, known, blocks, timing)] };
       });
       lookAt = 0;
     },
-    async work() {
+    async work(): Promise<undefined> {
       if (performance.now() < lookAt) return undefined;
-      const open = (await ledger.findings(selector)).filter(
+      const open = (await checks.findings(selector)).filter(
         ({ kind, isDue, attempts, body }) =>
           reviewedKinds.has(kind) &&
           (isDue || isFirstLook || (attempts === 0 && kind !== 'events-unconfirmed')) &&

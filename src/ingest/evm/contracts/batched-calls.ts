@@ -5,28 +5,32 @@
  * one stage go to the node as one batch, without duplicates. A sequence that throws fails alone; a failure of the node fails
  * all of them.
  */
-import type { CallAnswer, ChainNode, ContractCall, Hex } from '../rpc/chain.ts';
+import type { CallAnswer, ChainNode, ContractCall } from '../rpc/chain.ts';
+import { getToken, typeAndVersion } from './abi.ts';
 
 export type BatchedCalls<T> = Generator<readonly ContractCall[], T, readonly CallAnswer[]>;
 
-export type Finding<T> = { readonly result: T } | { readonly error: unknown };
-
-/** A cache of answers that never change, kept from one call of `runBatched` to the next. */
-export interface AnswerCache {
-  readonly answers: Map<string, Hex>;
-  /** Whether the answer to this call never changes. */
-  isImmutable(call: ContractCall): boolean;
+/** One of the two. */
+export interface Finding<T> {
+  readonly result?: T;
+  readonly error?: unknown;
 }
 
+/** A pool keeps its token and a contract its type. Routers and implementations are exchanged at times. */
+const immutable: ReadonlySet<string> = new Set([getToken.selector, typeAndVersion.selector]);
 const MAX_CACHED_ANSWERS = 10_000;
 /** In hexadecimal digits. Addresses and names are shorter; it bounds the memory that contracts can claim. */
 const MAX_CACHED_LENGTH = 1_000;
 
-/** Runs all sequences to their end; the findings have the order of the sequences. */
+/**
+ * Runs all sequences to their end; the findings have the order of the sequences.
+ *
+ * @param cache answers that never change, kept from one call to the next
+ */
 export async function runBatched<T>(
   node: ChainNode,
   sequences: readonly BatchedCalls<T>[],
-  cache?: AnswerCache,
+  cache = new Map<string, CallAnswer>(),
 ): Promise<readonly Finding<T>[]> {
   const findings: Finding<T>[] = new Array(sequences.length);
   const answered = new Map<string, CallAnswer>();
@@ -35,24 +39,21 @@ export async function runBatched<T>(
     const unasked = new Map<string, ContractCall>();
     for (const call of waiting.flatMap(({ calls }) => calls)) {
       const key = keyOf(call);
-      if (!answered.has(key) && !cache?.answers.has(key)) unasked.set(key, call);
+      const cached = cache.get(key);
+      if (cached !== undefined) answered.set(key, cached);
+      if (!answered.has(key)) unasked.set(key, call);
     }
     const answers = unasked.size === 0 ? [] : await node.calls([...unasked.values()]);
-    for (const [index, [key, call]] of [...unasked].entries()) {
+    for (const [index, [key, { data }]] of [...unasked].entries()) {
       const answer = answers[index];
       answered.set(key, answer);
-      if (answer !== undefined && cache?.isImmutable(call)) keep(cache, key, answer);
+      if (!immutable.has(data) || !answer || answer.length > MAX_CACHED_LENGTH) continue;
+      // A full cache is cleared as a whole: answers of busy contracts are back with the next batch.
+      if (cache.size >= MAX_CACHED_ANSWERS) cache.clear();
+      cache.set(key, answer);
     }
-    waiting = waiting.flatMap(({ sequence, index, calls }) =>
-      advance(
-        sequence,
-        index,
-        calls.map((call) => {
-          const key = keyOf(call);
-          return answered.has(key) ? answered.get(key) : cache?.answers.get(key);
-        }),
-      ),
-    );
+    const answerTo = (call: ContractCall) => answered.get(keyOf(call));
+    waiting = waiting.flatMap(({ sequence, index, calls }) => advance(sequence, index, calls.map(answerTo)));
   }
   return findings;
 
@@ -70,11 +71,4 @@ export async function runBatched<T>(
 
 function keyOf({ to, data }: ContractCall): string {
   return `${to}${data}`;
-}
-
-/** A full cache is cleared as a whole: answers of busy contracts are back with the next batch. */
-function keep({ answers }: AnswerCache, key: string, answer: Hex): void {
-  if (answer.length > MAX_CACHED_LENGTH) return;
-  if (answers.size >= MAX_CACHED_ANSWERS) answers.clear();
-  answers.set(key, answer);
 }

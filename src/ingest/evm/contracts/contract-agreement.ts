@@ -13,7 +13,6 @@ import {
   type Identification,
   identify,
   type Registration,
-  type RejectedRegistration,
 } from './contracts.ts';
 
 /** A contract that this endpoint and others describe differently, or whose rejection no other could confirm. */
@@ -27,13 +26,8 @@ export interface AgreedIdentification extends Identification {
   readonly disputed: readonly Dispute[];
 }
 
-interface Claim {
-  readonly registration: Registration;
-  /** The same for two endpoints that agree. */
-  readonly text: string;
-  readonly words: string;
-  readonly isAcceptance: boolean;
-}
+/** What an endpoint says of a contract. `text` is the same for two endpoints that agree. */
+type Claim = ReturnType<typeof acceptance>;
 
 export async function identifyTogether(
   chain: Chain,
@@ -74,19 +68,16 @@ export async function identifyTogether(
 }
 
 function claimsOf({ contracts, rejected }: Identification): ReadonlyMap<Hex, Claim> {
-  return new Map([
-    ...rejected.map((one) => [one.registration.address, rejection(one)] as const),
-    ...contracts.map((contract) => [contract.address, acceptance(contract)] as const),
-  ]);
+  const rejections = rejected.map(({ registration, reason, isSilent }): Claim => {
+    return { registration, text: isSilent ? 'silent' : 'rejected', words: reason, isAcceptance: false };
+  });
+  const claims = [...rejections, ...contracts.map(acceptance)];
+  return new Map(claims.map((claim) => [claim.registration.address, claim]));
 }
 
-function rejection({ registration, reason, isSilent }: RejectedRegistration): Claim {
-  return { registration, text: isSilent ? 'silent' : 'rejected', words: reason, isAcceptance: false };
-}
-
-function acceptance(contract: GenuineContract): Claim {
+function acceptance(contract: GenuineContract) {
   const { address, role, namedBy, typeAndVersion } = contract;
-  const registration = { address, role, namedBy };
+  const registration: Registration = { address, role, namedBy };
   return { registration, text: JSON.stringify(contract), words: typeAndVersion, isAcceptance: true };
 }
 

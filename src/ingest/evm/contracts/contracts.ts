@@ -9,37 +9,7 @@
 import { zeroAddress } from 'viem';
 import type { Network } from '../../../domain/networks/networks.ts';
 import type { ChainLog, ChainNode, Hex } from '../rpc/chain.ts';
-import {
-  answerOf,
-  armSet,
-  type ContractFunction,
-  callOf,
-  ccipMessageSent16,
-  ccipMessageSent20,
-  ccipSendRequested,
-  commitReportAccepted,
-  executionStateChanged15,
-  executionStateChanged16,
-  executionStateChanged20,
-  getArm,
-  getCommitStoreConfig,
-  getOffRampConfig15,
-  getOffRamps,
-  getOnRamp,
-  getOnRampConfig15,
-  getStaticConfig,
-  lowerCase,
-  offRampAdded,
-  offRampRemoved,
-  onRampSet,
-  type Params,
-  readEvent,
-  reportAccepted,
-  rootRemoved,
-  taggedRootBlessed,
-  typeAndVersion,
-  type Values,
-} from './abi.ts';
+import * as abi from './abi.ts';
 import { type BatchedCalls, runBatched } from './batched-calls.ts';
 
 export type ContractRole = 'router' | 'onRamp' | 'offRamp' | 'commitStore' | 'rmnProxy' | 'rmn';
@@ -95,24 +65,6 @@ export interface OtherContract extends Genuine {
 /** A trusted contract, and what about it never changes. Plain JSON: it is stored. */
 export type GenuineContract = LaneOnRamp | LaneOffRamp | CommonRamp | CommitStore | OtherContract;
 
-/** The topic of every event that means something to us: the ramps', the routers', the RMN proxies'. */
-export const watchedTopics: readonly Hex[] = [
-  ccipSendRequested,
-  reportAccepted,
-  taggedRootBlessed,
-  rootRemoved,
-  executionStateChanged15,
-  ccipMessageSent16,
-  commitReportAccepted,
-  executionStateChanged16,
-  ccipMessageSent20,
-  executionStateChanged20,
-  onRampSet,
-  offRampAdded,
-  offRampRemoved,
-  armSet,
-].map(({ topic }) => topic);
-
 /** A contract that a genuine one has named and that is yet to be identified. */
 export interface Registration {
   readonly address: Hex;
@@ -123,22 +75,22 @@ export interface Registration {
 }
 
 const rampEvents = [
-  { event: onRampSet, role: 'onRamp' },
-  { event: offRampAdded, role: 'offRamp' },
+  { event: abi.onRampSet, role: 'onRamp' },
+  { event: abi.offRampAdded, role: 'offRamp' },
   // An off-ramp that is removed was added before; if history begins later than that, this event is the only trace of it.
-  { event: offRampRemoved, role: 'offRamp' },
+  { event: abi.offRampRemoved, role: 'offRamp' },
 ] as const;
 
 /** The contracts that a log of a genuine contract names. */
 export function registrationsIn(log: ChainLog, emitter: GenuineContract): readonly Registration[] {
   try {
-    if (emitter.role === 'rmnProxy' && log.topics[0] === armSet.topic) {
-      const [, [arm]] = readEvent(armSet, log);
+    if (emitter.role === 'rmnProxy' && log.topics[0] === abi.armSet.topic) {
+      const [, [arm]] = abi.readEvent(abi.armSet, log);
       return registration(arm, 'rmn', emitter.address);
     }
     const ramp = rampEvents.find(({ event }) => event.topic === log.topics[0]);
     if (emitter.role !== 'router' || !ramp) return [];
-    const [[selector], [address]] = readEvent(ramp.event, log);
+    const [[selector], [address]] = abi.readEvent(ramp.event, log);
     return registration(address, ramp.role, emitter.address, selector);
   } catch {
     // Only events of another contract that claims to be a router cannot be decoded: they name no contract.
@@ -148,20 +100,14 @@ export function registrationsIn(log: ChainLog, emitter: GenuineContract): readon
 
 /** None for the zero address, with which a router closes a lane. */
 function registration(
-  address: Hex,
+  named: Hex,
   role: ContractRole,
   namedBy: Hex,
   selector?: bigint,
 ): readonly Registration[] {
-  if (address === zeroAddress) return [];
-  return [
-    {
-      address: lowerCase(address),
-      role,
-      ...(selector !== undefined && { selector: selector.toString() }),
-      namedBy,
-    },
-  ];
+  if (named === zeroAddress) return [];
+  const address = abi.lowerCase(named);
+  return [{ address, role, ...(selector !== undefined && { selector: selector.toString() }), namedBy }];
 }
 
 /**
@@ -176,9 +122,9 @@ export async function currentRegistrations(
   node: ChainNode,
   routers: readonly Hex[],
 ): Promise<readonly Registration[]> {
-  const views = await node.calls(routers.map((router) => callOf(getOffRamps, router)));
+  const views = await node.calls(routers.map((router) => abi.callOf(abi.getOffRamps, router)));
   const inward = routers.flatMap((router, index) => {
-    const [offRamps = []] = answerOf(getOffRamps, views[index]) ?? [];
+    const [offRamps = []] = abi.answerOf(abi.getOffRamps, views[index]) ?? [];
     return offRamps.map(({ offRamp, sourceChainSelector }) => ({ router, offRamp, sourceChainSelector }));
   });
   const outward = routers.flatMap((router) => {
@@ -187,15 +133,15 @@ export async function currentRegistrations(
     return [...selectors].map((selector) => ({ router, selector }));
   });
   const answers = await node.calls(
-    outward.map(({ router, selector }) => callOf(getOnRamp, router, selector)),
+    outward.map(({ router, selector }) => abi.callOf(abi.getOnRamp, router, selector)),
   );
   return [
     ...inward.flatMap(({ router, offRamp, sourceChainSelector }) =>
-      registration(offRamp, 'offRamp', lowerCase(router), sourceChainSelector),
+      registration(offRamp, 'offRamp', abi.lowerCase(router), sourceChainSelector),
     ),
     ...outward.flatMap(({ router, selector }, index) => {
-      const [onRamp = zeroAddress] = answerOf(getOnRamp, answers[index]) ?? [];
-      return registration(onRamp, 'onRamp', lowerCase(router), selector);
+      const [onRamp = zeroAddress] = abi.answerOf(abi.getOnRamp, answers[index]) ?? [];
+      return registration(onRamp, 'onRamp', abi.lowerCase(router), selector);
     }),
   ];
 }
@@ -223,54 +169,40 @@ export async function identify(
   registrations: readonly Registration[],
   network: Network,
 ): Promise<Identification> {
-  const distinct = [
-    ...new Map(
-      registrations.map((registration) => [`${registration.role} ${registration.address}`, registration]),
-    ).values(),
-  ];
-  const findings = await runBatched(
-    node,
-    distinct.map((registration) => contractsBehind(registration, network)),
-  );
+  const distinct = new Map(registrations.map((one) => [`${one.role} ${one.address}`, one]));
+  const sequences = [...distinct.values()].map((registration) => contractsBehind(registration, network));
+  const findings = await runBatched(node, sequences);
   const contracts = new Map<Hex, GenuineContract>();
   const rejected: RejectedRegistration[] = [];
-  for (const [index, registration] of distinct.entries()) {
-    const finding = findings[index];
-    if (finding && 'result' in finding) {
-      for (const contract of finding.result.contracts) {
-        if (!contracts.has(contract.address)) contracts.set(contract.address, contract);
-      }
-      rejected.push(...finding.result.rejected);
-    } else if (finding?.error instanceof RejectedContractError) {
-      rejected.push(finding.error.of(registration));
-    } else if (finding) {
-      throw finding.error;
-    }
+  for (const [index, registration] of [...distinct.values()].entries()) {
+    const { result, error } = findings[index] ?? {};
+    for (const contract of result?.contracts ?? [])
+      if (!contracts.has(contract.address)) contracts.set(contract.address, contract);
+    rejected.push(...(result?.rejected ?? []));
+    if (error instanceof RejectedContractError) rejected.push(error.of(registration));
+    else if (error !== undefined) throw error;
   }
   return { contracts: [...contracts.values()], rejected };
 }
 
 /** The named contract is not what it should be. */
 class RejectedContractError extends Error {
-  readonly #isSilent: boolean;
+  readonly isSilent: boolean;
   constructor(reason: string, isSilent = false) {
     super(reason);
-    this.#isSilent = isSilent;
+    this.isSilent = isSilent;
   }
 
   of(registration: Registration): RejectedRegistration {
-    return { registration, reason: this.message, isSilent: this.#isSilent };
+    return { registration, reason: this.message, isSilent: this.isSilent };
   }
 }
 
 /** The contract itself and, where it has some, those reached through it. */
 function* contractsBehind(registration: Registration, network: Network): BatchedCalls<Identification> {
   const contract = yield* identifyOne(registration, network);
-  const next = reachedThrough(contract);
-  if (!next) return { contracts: [contract], rejected: [] };
-  const address = next.address ?? (yield* readArm(contract.address));
-  if (address === undefined) return { contracts: [contract], rejected: [] };
-  const reached: Registration = { address, role: next.role, namedBy: contract.address };
+  const reached = yield* reachedThrough(contract);
+  if (!reached) return { contracts: [contract], rejected: [] };
   try {
     const behind = yield* contractsBehind(reached, network);
     return { contracts: [contract, ...behind.contracts], rejected: behind.rejected };
@@ -280,31 +212,22 @@ function* contractsBehind(registration: Registration, network: Network): Batched
   }
 }
 
-function reachedThrough(contract: GenuineContract): { role: ContractRole; address?: Hex } | undefined {
-  switch (contract.role) {
-    case 'offRamp':
-      return 'commitStore' in contract ? { role: 'commitStore', address: contract.commitStore } : undefined;
-    case 'commitStore':
-      return { role: 'rmnProxy', address: contract.rmnProxy };
-    case 'rmnProxy':
-      return { role: 'rmn' };
-    default:
-      return undefined;
-  }
-}
-
-function* readArm(rmnProxy: Hex): BatchedCalls<Hex | undefined> {
-  const [answer] = yield [callOf(getArm, rmnProxy)];
-  const [arm = zeroAddress] = answerOf(getArm, answer) ?? [];
-  return arm === zeroAddress ? undefined : lowerCase(arm);
+function* reachedThrough(contract: GenuineContract): BatchedCalls<Registration | undefined> {
+  const { address: namedBy } = contract;
+  if ('commitStore' in contract) return { address: contract.commitStore, role: 'commitStore', namedBy };
+  if (contract.role === 'commitStore') return { address: contract.rmnProxy, role: 'rmnProxy', namedBy };
+  if (contract.role !== 'rmnProxy') return undefined;
+  const [answer] = yield [abi.callOf(abi.getArm, namedBy)];
+  const [arm = zeroAddress] = abi.answerOf(abi.getArm, answer) ?? [];
+  return registration(arm, 'rmn', namedBy)[0];
 }
 
 function* identifyOne(
   { address, role, namedBy }: Registration,
   network: Network,
 ): BatchedCalls<GenuineContract> {
-  const [named] = yield [callOf(typeAndVersion, address)];
-  const [words] = answerOf(typeAndVersion, named) ?? [];
+  const [named] = yield [abi.callOf(abi.typeAndVersion, address)];
+  const [words] = abi.answerOf(abi.typeAndVersion, named) ?? [];
   if (words === undefined) {
     throw new RejectedContractError('it has no code, or does not tell its type and version', true);
   }
@@ -312,48 +235,48 @@ function* identifyOne(
   const kind = kindOf(words, role);
   if (kind.version === null) return { ...genuine, ...kind };
   if (kind.version === '1.6.0' || kind.version === '2.0.0') {
-    yield* readConfig(address, getStaticConfig, network);
+    yield* readConfig(address, abi.getStaticConfig, network);
     return { ...genuine, ...kind };
   }
   switch (kind.role) {
     case 'onRamp': {
-      const [, , dest] = yield* readConfig(address, getOnRampConfig15, network);
+      const [, , dest] = yield* readConfig(address, abi.getOnRampConfig15, network);
       return { ...genuine, role: kind.role, version: kind.version, destChainSelector: dest.toString() };
     }
     case 'offRamp': {
-      const [commitStore, , source, onRamp] = yield* readConfig(address, getOffRampConfig15, network);
+      const [commitStore, , source, onRamp] = yield* readConfig(address, abi.getOffRampConfig15, network);
       return {
         ...genuine,
         role: kind.role,
         version: kind.version,
         sourceChainSelector: source.toString(),
-        onRamp: lowerCase(onRamp),
-        commitStore: lowerCase(commitStore),
+        onRamp: abi.lowerCase(onRamp),
+        commitStore: abi.lowerCase(commitStore),
       };
     }
     case 'commitStore': {
-      const [, source, onRamp, rmnProxy] = yield* readConfig(address, getCommitStoreConfig, network);
+      const [, source, onRamp, rmnProxy] = yield* readConfig(address, abi.getCommitStoreConfig, network);
       return {
         ...genuine,
         role: kind.role,
         version: kind.version,
         sourceChainSelector: source.toString(),
-        onRamp: lowerCase(onRamp),
+        onRamp: abi.lowerCase(onRamp),
         offRamp: namedBy,
-        rmnProxy: lowerCase(rmnProxy),
+        rmnProxy: abi.lowerCase(rmnProxy),
       };
     }
   }
 }
 
 /** What a contract was deployed with. It says on which chain it believes itself to be. */
-function* readConfig<O extends Params>(
+function* readConfig<O extends abi.Params>(
   address: Hex,
-  view: ContractFunction<readonly [], O>,
+  view: abi.ContractFunction<readonly [], O>,
   network: Network,
-): BatchedCalls<Values<O>> {
-  const [answer] = yield [callOf(view, address)];
-  const config = answerOf(view, answer);
+): BatchedCalls<abi.Values<O>> {
+  const [answer] = yield [abi.callOf(view, address)];
+  const config = abi.answerOf(view, answer);
   if (!config) throw new RejectedContractError('it does not tell its static configuration', true);
   const place = view.outputs.findIndex(({ name }) => name === 'chainSelector');
   const selector = String((config as readonly unknown[])[place]);

@@ -10,27 +10,8 @@ import type { Fact, VerifierPolicy } from '../../../domain/facts.ts';
 import type { Network } from '../../../domain/networks/networks.ts';
 import { shortened, UnreadableLogError } from '../../engine/event-facts.ts';
 import { NodeError } from '../../engine/faults.ts';
-import {
-  answerOf,
-  type ContractEvent,
-  callOf,
-  ccipMessageSent16,
-  ccipMessageSent20,
-  ccipSendRequested,
-  commitReportAccepted,
-  executionStateChanged15,
-  executionStateChanged16,
-  executionStateChanged20,
-  getCcvsForMessage,
-  getThreshold15,
-  getThreshold16,
-  getToken,
-  reportAccepted,
-  rootRemoved,
-  taggedRootBlessed,
-  typeAndVersion,
-} from '../contracts/abi.ts';
-import { type AnswerCache, type BatchedCalls, type Finding, runBatched } from '../contracts/batched-calls.ts';
+import * as abi from '../contracts/abi.ts';
+import { type BatchedCalls, type Finding, runBatched } from '../contracts/batched-calls.ts';
 import type {
   CommitStore,
   CommonRamp,
@@ -39,7 +20,7 @@ import type {
   LaneOnRamp,
   OtherContract,
 } from '../contracts/contracts.ts';
-import type { Block, ChainLog, ChainNode, Hex, Transaction } from '../rpc/chain.ts';
+import type { Block, CallAnswer, ChainLog, ChainNode, Hex } from '../rpc/chain.ts';
 import { type Execution, isFailed, type LogContext, type LogReading } from './log-reading.ts';
 import {
   execution15,
@@ -65,43 +46,30 @@ export interface Decoded {
   readonly untrusted: number;
 }
 
-export interface Decoder {
-  /**
-   * `registry` has the genuine contracts by address; `blocks` the headers at hand by hash, the others are asked for. The
-   * events by which routers and RMN proxies name contracts are passed over.
-   */
-  decode(
-    node: ChainNode,
-    logs: readonly ChainLog[],
-    registry: ReadonlyMap<Hex, GenuineContract>,
-    blocks?: ReadonlyMap<Hex, Block>,
-  ): Promise<Decoded>;
-}
+export type Decoder = ReturnType<typeof createDecoder>;
 
 interface LogReader {
-  readonly event: ContractEvent;
+  readonly event: abi.ContractEvent;
   /** Whether the reading needs the transaction, which is asked for. */
   readonly asksForTransaction: (log: ChainLog) => boolean;
   readonly read: (context: LogContext) => LogReading | BatchedCalls<LogReading>;
 }
 
+const onRamp16 = isCommonRamp('onRamp', '1.6.0');
+const offRamp16 = isCommonRamp('offRamp', '1.6.0');
+
 const readers: ReadonlyMap<Hex | undefined, LogReader> = new Map(
   [
-    readerOf(ccipSendRequested, isLaneOnRamp, readSendRequested, always),
-    readerOf(reportAccepted, isCommitStore, readReportAccepted),
-    readerOf(taggedRootBlessed, isRmn, readRootBlessed),
-    readerOf(rootRemoved, keepsRoots, readRootRemoved),
-    readerOf(executionStateChanged15, isLaneOffRamp, readExecution15, ifFailed(execution15)),
-    readerOf(ccipMessageSent16, isCommonRamp('onRamp', '1.6.0'), readMessageSent16, always),
-    readerOf(commitReportAccepted, isCommonRamp('offRamp', '1.6.0'), readCommitReport),
-    readerOf(
-      executionStateChanged16,
-      isCommonRamp('offRamp', '1.6.0'),
-      readExecution16,
-      ifFailed(execution16),
-    ),
-    readerOf(ccipMessageSent20, isCommonRamp('onRamp', '2.0.0'), readMessageSent20, always),
-    readerOf(executionStateChanged20, isCommonRamp('offRamp', '2.0.0'), readExecution20, always),
+    readerOf(abi.ccipSendRequested, isLaneOnRamp, readSendRequested, always),
+    readerOf(abi.reportAccepted, isCommitStore, readReportAccepted),
+    readerOf(abi.taggedRootBlessed, isRmn, readRootBlessed),
+    readerOf(abi.rootRemoved, keepsRoots, readRootRemoved),
+    readerOf(abi.executionStateChanged15, isLaneOffRamp, readExecution15, ifFailed(execution15)),
+    readerOf(abi.ccipMessageSent16, onRamp16, readMessageSent16, always),
+    readerOf(abi.commitReportAccepted, offRamp16, readCommitReport),
+    readerOf(abi.executionStateChanged16, offRamp16, readExecution16, ifFailed(execution16)),
+    readerOf(abi.ccipMessageSent20, isCommonRamp('onRamp', '2.0.0'), readMessageSent20, always),
+    readerOf(abi.executionStateChanged20, isCommonRamp('offRamp', '2.0.0'), readExecution20, always),
   ].map((reader) => [reader.event.topic, reader]),
 );
 
@@ -122,7 +90,7 @@ function ifFailed(read: (log: ChainLog) => Execution): LogReader['asksForTransac
 
 /** An event means something only from the contracts that the protocol has for it. */
 function readerOf<C extends GenuineContract>(
-  event: ContractEvent,
+  event: abi.ContractEvent,
   mayEmit: (contract: GenuineContract) => contract is C,
   read: (context: LogContext<C>) => LogReading | BatchedCalls<LogReading>,
   asksForTransaction: LogReader['asksForTransaction'] = () => false,
@@ -153,7 +121,7 @@ function isCommitStore(contract: GenuineContract): contract is CommitStore {
 
 /** Up to 1.5 the commit store has the roots, in 1.6 the off-ramp. */
 function keepsRoots(contract: GenuineContract): contract is CommitStore | CommonRamp {
-  return isCommitStore(contract) || isCommonRamp('offRamp', '1.6.0')(contract);
+  return isCommitStore(contract) || offRamp16(contract);
 }
 
 function isRmn(contract: GenuineContract): contract is OtherContract {
@@ -165,30 +133,32 @@ function isCommonRamp(role: CommonRamp['role'], version: CommonRamp['version']) 
     contract.role === role && contract.version === version;
 }
 
-export function createDecoder(network: Network): Decoder {
-  const cache: AnswerCache = {
-    answers: new Map(),
-    // A pool keeps its token and a contract its type. Routers and implementations are exchanged at times.
-    isImmutable: ({ data }) => data === getToken.selector || data === typeAndVersion.selector,
-  };
+export function createDecoder(network: Network) {
+  const cache = new Map<string, CallAnswer>();
   return {
-    async decode(node, logs, registry, blocks = new Map()) {
+    /**
+     * `registry` has the genuine contracts by address; `blocks` the headers at hand by hash, the others are asked for. The
+     * events by which routers and RMN proxies name contracts are passed over.
+     */
+    async decode(
+      node: ChainNode,
+      logs: readonly ChainLog[],
+      registry: ReadonlyMap<Hex, GenuineContract>,
+      blocks: ReadonlyMap<Hex, Block> = new Map(),
+    ): Promise<Decoded> {
       const entries = logs.flatMap((log) => {
         const emitter = registry.get(log.address);
         const reader = readers.get(log.topics[0]);
         return emitter && reader ? [{ log, emitter, reader }] : [];
       });
-      const [times, transactions] = await Promise.all([
-        readTimes(
-          node,
-          entries.map(({ log }) => log),
-          blocks,
-        ),
-        readTransactions(
-          node,
-          entries.filter(({ log, reader }) => reader.asksForTransaction(log)).map(({ log }) => log),
-        ),
+      const found = entries.map(({ log }) => log);
+      const asking = entries.filter(({ log, reader }) => reader.asksForTransaction(log));
+      const hashes = new Set(asking.map(({ log }) => log.transactionHash));
+      const [times, asked] = await Promise.all([
+        readTimes(node, found, blocks),
+        hashes.size === 0 ? [] : node.transactions([...hashes]),
       ]);
+      const transactions = new Map(asked.map((transaction) => [transaction.hash, transaction]));
       const findings = await runBatched(
         node,
         entries.map(({ log, emitter, reader }) =>
@@ -213,9 +183,9 @@ export function createDecoder(network: Network): Decoder {
       const facts: Fact[] = [];
       const unreadable: UnreadableLog[] = [];
       for (const [index, { log, reader }] of entries.entries()) {
-        const finding = findings[index];
-        if (finding && 'result' in finding) facts.push(...finding.result.facts);
-        const reason = finding && reasonOf(finding);
+        const finding = findings[index] ?? {};
+        facts.push(...(finding.result?.facts ?? []));
+        const reason = reasonOf(finding);
         if (reason !== undefined) unreadable.push({ log, reason: `${reader.event.name}: ${reason}` });
       }
       return { facts, unreadable, untrusted: logs.filter(({ address }) => !registry.has(address)).length };
@@ -231,13 +201,10 @@ function* inquire(reader: LogReader, context: LogContext): BatchedCalls<LogReadi
 const MAX_REASON = 500;
 
 /** Why a log could not be read, in full or in part. The decoder's own words on broken data run over many lines. */
-function reasonOf(finding: Finding<LogReading>): string | undefined {
-  if ('result' in finding) {
-    const { problems } = finding.result;
-    return problems.length === 0 ? undefined : shortened(problems.join('; '), MAX_REASON);
-  }
-  const { error } = finding;
-  return shortened((error instanceof Error ? error.message : String(error)).split('\n')[0] ?? '', MAX_REASON);
+function reasonOf({ result, error }: Finding<LogReading>): string | undefined {
+  if (result?.problems.length === 0) return undefined;
+  const words = error instanceof Error ? error.message : String(error);
+  return shortened(result?.problems.join('; ') ?? words.split('\n')[0] ?? '', MAX_REASON);
 }
 
 /**
@@ -271,15 +238,6 @@ async function readTimes(
   return times;
 }
 
-async function readTransactions(
-  node: ChainNode,
-  logs: readonly ChainLog[],
-): Promise<ReadonlyMap<Hex, Transaction>> {
-  const hashes = [...new Set(logs.map(({ transactionHash }) => transactionHash))];
-  const transactions = hashes.length === 0 ? [] : await node.transactions(hashes);
-  return new Map(transactions.map((transaction) => [transaction.hash, transaction]));
-}
-
 /** The receiver has a say in it, and anybody can be one. A list that no execution could pay for is ignored. */
 const MAX_VERIFIERS = 100;
 
@@ -289,8 +247,8 @@ export async function readVerifierPolicy(
   offramp: Hex,
   encodedMessage: Hex,
 ): Promise<Pick<VerifierPolicy, 'required' | 'optional' | 'optionalThreshold'> | undefined> {
-  const [answer] = await node.calls([callOf(getCcvsForMessage, offramp, encodedMessage)]);
-  const policy = answerOf(getCcvsForMessage, answer);
+  const [answer] = await node.calls([abi.callOf(abi.getCcvsForMessage, offramp, encodedMessage)]);
+  const policy = abi.answerOf(abi.getCcvsForMessage, answer);
   if (!policy) return undefined;
   const [required, optional, optionalThreshold] = policy;
   if (required.length + optional.length > MAX_VERIFIERS) return undefined;
@@ -303,10 +261,8 @@ export async function readExecutionThreshold(
   offramp: GenuineContract,
 ): Promise<number | undefined> {
   if (offramp.role !== 'offRamp' || offramp.version === '2.0.0') return undefined;
-  if (offramp.version === '1.6.0') {
-    const [answer] = await node.calls([callOf(getThreshold16, offramp.address)]);
-    return answerOf(getThreshold16, answer)?.[1];
-  }
-  const [answer] = await node.calls([callOf(getThreshold15, offramp.address)]);
-  return answerOf(getThreshold15, answer)?.[0];
+  const view = offramp.version === '1.6.0' ? abi.getThreshold16 : abi.getThreshold15;
+  const [answer] = await node.calls([abi.callOf(view, offramp.address)]);
+  const seconds = abi.answerOf<abi.Params>(view, answer)?.at(-1);
+  return typeof seconds === 'number' ? seconds : undefined;
 }

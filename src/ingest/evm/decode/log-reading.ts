@@ -1,16 +1,17 @@
 /** What reading a log starts from and comes to; shared by the readers of all versions. */
-
+import { zeroAddress } from 'viem';
 import type {
   Executed,
   ExecutionDetails,
   Fact,
   Observation,
+  RangeFact,
   Sent,
   SentMessage,
 } from '../../../domain/facts.ts';
 import type { Network } from '../../../domain/networks/networks.ts';
-import { parseSentMessage, spelled, UnreadableLogError } from '../../engine/event-facts.ts';
-import type { GenuineContract } from '../contracts/contracts.ts';
+import { committedFact, parseSentMessage, spelled, UnreadableLogError } from '../../engine/event-facts.ts';
+import type { CommonRamp, GenuineContract, LaneOnRamp } from '../contracts/contracts.ts';
 import type { ChainLog, Hex, Transaction } from '../rpc/chain.ts';
 
 export interface LogContext<C extends GenuineContract = GenuineContract> {
@@ -65,6 +66,35 @@ export function sentFact(
     dest,
   );
   return { kind: 'Sent', message, execution, seen };
+}
+
+/** What messages up to 1.6 have in common: a fee in one token, and neither verifiers nor an executor. */
+export function partsBefore20(
+  { emitter }: LogContext<LaneOnRamp | CommonRamp>,
+  router: Hex,
+  { data, feeToken, feeTokenAmount }: { data: Hex; feeToken: Hex; feeTokenAmount: bigint },
+) {
+  return {
+    routerAddress: router === zeroAddress ? null : router,
+    data,
+    version: emitter.version,
+    finality: 0,
+    verifiers: null,
+    executor: null,
+    fees: { fixedFeesDetails: { tokenAddress: feeToken, totalAmount: feeTokenAmount.toString() } },
+  };
+}
+
+/** A commit on this network, by this off-ramp, to messages of an on-ramp as its network spells it. */
+export function committedHere(
+  root: { readonly min: bigint; readonly max: bigint; readonly merkleRoot: Hex },
+  source: Network,
+  onramp: string,
+  offRamp: Hex,
+  { network, seen }: LogContext,
+): RangeFact {
+  const lane = { sourceChainSelector: source.selector, destChainSelector: network.selector, onramp };
+  return committedFact({ ...root, offramp: spelled(offRamp, network.family, 'off-ramp') }, lane, seen);
 }
 
 const SUCCEEDED = 2;

@@ -6,46 +6,23 @@
 import { UnreadableLogError } from '../../engine/event-facts.ts';
 import type { Hex } from '../rpc/chain.ts';
 
-export interface TokenTransferV1 {
-  readonly amount: bigint;
-  readonly sourcePoolAddress: Hex;
-  readonly sourceTokenAddress: Hex;
-  readonly destTokenAddress: Hex;
-  readonly tokenReceiver: Hex;
-  readonly extraData: Hex;
-}
-
-export interface MessageV1 {
-  readonly sourceChainSelector: bigint;
-  readonly destChainSelector: bigint;
-  readonly messageNumber: bigint;
-  readonly executionGasLimit: bigint;
-  readonly ccipReceiveGasLimit: bigint;
-  /** The upper half has flags, the lower is a depth in blocks. */
-  readonly finality: number;
-  readonly ccvAndExecutorHash: Hex;
-  readonly onRampAddress: Hex;
-  readonly offRampAddress: Hex;
-  readonly sender: Hex;
-  readonly receiver: Hex;
-  readonly destBlob: Hex;
-  readonly tokenTransfer: TokenTransferV1 | undefined;
-  readonly data: Hex;
-}
+export type MessageV1 = ReturnType<typeof decodeMessageV1>;
+export type TokenTransferV1 = NonNullable<MessageV1['tokenTransfer']>;
 
 const ENCODING_VERSION = 1n;
 
 /** Throws an UnreadableLogError where the bytes are not exactly one message. */
-export function decodeMessageV1(encoded: Hex): MessageV1 {
+export function decodeMessageV1(encoded: Hex) {
   const bytes = new EncodedBytes(encoded);
   bytes.expectVersion();
   // Members are evaluated in the order they are written down, which is the order of the encoding.
-  const message: MessageV1 = {
+  const message = {
     sourceChainSelector: bytes.uint(8),
     destChainSelector: bytes.uint(8),
     messageNumber: bytes.uint(8),
     executionGasLimit: bytes.uint(4),
     ccipReceiveGasLimit: bytes.uint(4),
+    /** The upper half has flags, the lower is a depth in blocks. */
     finality: Number(bytes.uint(4)),
     ccvAndExecutorHash: bytes.take(32),
     onRampAddress: bytes.prefixed(1),
@@ -60,11 +37,11 @@ export function decodeMessageV1(encoded: Hex): MessageV1 {
   return message;
 }
 
-function decodeTokenTransfer(encoded: Hex): TokenTransferV1 | undefined {
+function decodeTokenTransfer(encoded: Hex) {
   if (encoded === '0x') return undefined;
   const bytes = new EncodedBytes(encoded);
   bytes.expectVersion();
-  const transfer: TokenTransferV1 = {
+  const transfer = {
     amount: bytes.uint(32),
     sourcePoolAddress: bytes.prefixed(1),
     sourceTokenAddress: bytes.prefixed(1),

@@ -7,43 +7,30 @@ import { zeroAddresses } from '../../../domain/addresses.ts';
 import type { TokenAmount } from '../../../domain/message.ts';
 import type { Network } from '../../../domain/networks/networks.ts';
 import {
-  committedFact,
   knownNetwork,
   rejectOtherSource,
   spelled,
   spelledToken,
   UnreadableLogError,
 } from '../../engine/event-facts.ts';
-import {
-  answerOf,
-  callOf,
-  ccipSendRequested,
-  executionStateChanged15,
-  getPoolBySourceToken,
-  getRouter15,
-  lowerCase,
-  readEvent,
-  reportAccepted,
-  rootRemoved,
-  sourceTokenData,
-  taggedRootBlessed,
-  type Values,
-} from '../contracts/abi.ts';
+import * as abi from '../contracts/abi.ts';
 import type { BatchedCalls } from '../contracts/batched-calls.ts';
 import type { CommitStore, LaneOffRamp, LaneOnRamp, OtherContract } from '../contracts/contracts.ts';
 import type { CallAnswer, ChainLog, Hex } from '../rpc/chain.ts';
 import {
+  committedHere,
   type Execution,
   executedFacts,
   type LogContext,
   type LogReading,
   nothing,
+  partsBefore20,
   sentFact,
 } from './log-reading.ts';
 
 export function* readSendRequested(context: LogContext<LaneOnRamp>): BatchedCalls<LogReading> {
   const { emitter, log, network } = context;
-  const [, [message]] = readEvent(ccipSendRequested, log);
+  const [, [message]] = abi.readEvent(abi.ccipSendRequested, log);
   rejectOtherSource(message.sourceChainSelector, network);
   if (message.sourceTokenData.length !== message.tokenAmounts.length) {
     throw new UnreadableLogError('it has not as many token data as tokens');
@@ -53,10 +40,12 @@ export function* readSendRequested(context: LogContext<LaneOnRamp>): BatchedCall
   // Only from 1.5 on does a message name the pools.
   const pools = emitter.version === '1.2.0' ? message.tokenAmounts.map(({ token }) => token) : [];
   const [routerAnswer, ...poolAnswers] = yield [
-    callOf(getRouter15, emitter.address),
-    ...pools.map((token) => callOf(getPoolBySourceToken, emitter.address, BigInt(dest.selector), token)),
+    abi.callOf(abi.getRouter15, emitter.address),
+    ...pools.map((token) =>
+      abi.callOf(abi.getPoolBySourceToken, emitter.address, BigInt(dest.selector), token),
+    ),
   ];
-  const [router = zeroAddress] = answerOf(getRouter15, routerAnswer) ?? [];
+  const [router = zeroAddress] = abi.answerOf(abi.getRouter15, routerAnswer) ?? [];
   const sent = sentFact(
     context,
     dest,
@@ -66,8 +55,6 @@ export function* readSendRequested(context: LogContext<LaneOnRamp>): BatchedCall
       receiver: message.receiver,
       nonce: message.nonce.toString(),
       sequenceNumber: message.sequenceNumber.toString(),
-      routerAddress: router === zeroAddress ? null : router,
-      data: message.data,
       tokenAmounts: message.tokenAmounts.map(({ token, amount }, index) => ({
         sourceTokenAddress: token,
         amount: amount.toString(),
@@ -76,13 +63,7 @@ export function* readSendRequested(context: LogContext<LaneOnRamp>): BatchedCall
           : toldTransfer(message.sourceTokenData[index] ?? '0x', network, dest)),
       })),
       extraArgs: { gasLimit: message.gasLimit.toString(), allowOutOfOrderExecution: message.nonce === 0n },
-      version: emitter.version,
-      finality: 0,
-      verifiers: null,
-      executor: null,
-      fees: {
-        fixedFeesDetails: { tokenAddress: message.feeToken, totalAmount: message.feeTokenAmount.toString() },
-      },
+      ...partsBefore20(context, router, message),
     },
     { message: executable(message) },
   );
@@ -94,7 +75,9 @@ export function* readSendRequested(context: LogContext<LaneOnRamp>): BatchedCall
  * from, one element of `messageBatch`. Numbers are decimal strings, of which the client makes integers. Of a transfer
  * `tokenAmounts` has token and amount; the rest is in `sourceTokenData` at the same place, as it was emitted.
  */
-function executable(message: Values<typeof ccipSendRequested.data>[0]): Readonly<Record<string, unknown>> {
+function executable(
+  message: abi.Values<typeof abi.ccipSendRequested.data>[0],
+): Readonly<Record<string, unknown>> {
   return {
     messageId: message.messageId,
     sourceChainSelector: message.sourceChainSelector.toString(),
@@ -115,7 +98,7 @@ function executable(message: Values<typeof ccipSendRequested.data>[0]): Readonly
 type Transfer = Omit<TokenAmount, 'sourceTokenAddress' | 'amount'>;
 
 function toldTransfer(tokenData: Hex, network: Network, dest: Network): Transfer {
-  const [told] = decodeAbiParameters(sourceTokenData, tokenData);
+  const [told] = decodeAbiParameters(abi.sourceTokenData, tokenData);
   return {
     sourcePoolAddress: spelled(told.sourcePoolAddress, network.family, 'token pool'),
     destTokenAddress: spelledToken(told.destTokenAddress, dest.family),
@@ -126,7 +109,7 @@ function toldTransfer(tokenData: Hex, network: Network, dest: Network): Transfer
 
 /** A 1.2 message says nothing of pools and destination tokens; the on-ramp still knows the pool, as a rule. */
 function untoldTransfer(poolAnswer: CallAnswer, tokenData: Hex, dest: Network): Transfer {
-  const [pool = zeroAddress] = answerOf(getPoolBySourceToken, poolAnswer) ?? [];
+  const [pool = zeroAddress] = abi.answerOf(abi.getPoolBySourceToken, poolAnswer) ?? [];
   return {
     sourcePoolAddress: pool,
     destTokenAddress: zeroAddresses[dest.family],
@@ -135,39 +118,27 @@ function untoldTransfer(poolAnswer: CallAnswer, tokenData: Hex, dest: Network): 
   };
 }
 
-export function readReportAccepted({ emitter, log, network, seen }: LogContext<CommitStore>): LogReading {
-  const [, [report]] = readEvent(reportAccepted, log);
+export function readReportAccepted(context: LogContext<CommitStore>): LogReading {
+  const { emitter, log } = context;
+  const [, [report]] = abi.readEvent(abi.reportAccepted, log);
   // A report may bring prices alone.
   if (report.merkleRoot === zeroHash) return nothing;
   const source = knownNetwork(emitter.sourceChainSelector, 'source');
-  const { min, max } = report.interval;
-  const committed = committedFact(
-    {
-      min,
-      max,
-      merkleRoot: report.merkleRoot,
-      offramp: spelled(emitter.offRamp, network.family, 'off-ramp'),
-    },
-    {
-      sourceChainSelector: source.selector,
-      destChainSelector: network.selector,
-      onramp: spelled(emitter.onRamp, source.family, 'on-ramp'),
-    },
-    seen,
-  );
-  return { facts: [committed], problems: [] };
+  const root = { ...report.interval, merkleRoot: report.merkleRoot };
+  const onramp = spelled(emitter.onRamp, source.family, 'on-ramp');
+  return { facts: [committedHere(root, source, onramp, emitter.offRamp, context)], problems: [] };
 }
 
 /** An RMN blesses roots of every commit store that asks it; only those of ours mean something. */
 export function readRootBlessed({ registry, log, seen }: LogContext<OtherContract>): LogReading {
-  const [, [{ commitStore, root }]] = readEvent(taggedRootBlessed, log);
-  if (registry.get(lowerCase(commitStore))?.role !== 'commitStore') return nothing;
+  const [, [{ commitStore, root }]] = abi.readEvent(abi.taggedRootBlessed, log);
+  if (registry.get(abi.lowerCase(commitStore))?.role !== 'commitStore') return nothing;
   return { facts: [{ kind: 'RootBlessed', merkleRoot: root, seen }], problems: [] };
 }
 
 /** The owner takes back a root that the RMN has not blessed. */
 export function readRootRemoved({ log, seen }: LogContext): LogReading {
-  const [, [root]] = readEvent(rootRemoved, log);
+  const [, [root]] = abi.readEvent(abi.rootRemoved, log);
   return { facts: [{ kind: 'RootRemoved', merkleRoot: root, seen }], problems: [] };
 }
 
@@ -176,6 +147,6 @@ export function readExecution15(context: LogContext<LaneOffRamp>): LogReading {
 }
 
 export function execution15(log: ChainLog): Execution {
-  const [[, messageId], [state, returnData]] = readEvent(executionStateChanged15, log);
+  const [[, messageId], [state, returnData]] = abi.readEvent(abi.executionStateChanged15, log);
   return { messageId, state, returnData };
 }

@@ -1,8 +1,9 @@
 /** CCIP 1.6: one on-ramp and one off-ramp a chain, which commits too; destinations of every family. */
-import { zeroAddress } from 'viem';
-import type { Fact, RangeFact } from '../../../domain/facts.ts';
+import { decodeAbiParameters, slice, zeroAddress } from 'viem';
+import type { Fact } from '../../../domain/facts.ts';
+import type { Message } from '../../../domain/message.ts';
 import {
-  committedFact,
+  executableMessage,
   gasOf,
   knownNetwork,
   onRampOf,
@@ -11,26 +12,23 @@ import {
   spelledToken,
   UnreadableLogError,
 } from '../../engine/event-facts.ts';
-import { executableMessage } from '../../engine/executable-message.ts';
-import {
-  answerOf,
-  callOf,
-  ccipMessageSent16,
-  commitReportAccepted,
-  executionStateChanged16,
-  getRouter16,
-  getToken,
-  readEvent,
-} from '../contracts/abi.ts';
+import * as abi from '../contracts/abi.ts';
 import type { BatchedCalls } from '../contracts/batched-calls.ts';
 import type { CommonRamp } from '../contracts/contracts.ts';
 import type { ChainLog, Hex } from '../rpc/chain.ts';
-import { readExtraArgs } from './extra-args.ts';
-import { type Execution, executedFacts, type LogContext, type LogReading, sentFact } from './log-reading.ts';
+import {
+  committedHere,
+  type Execution,
+  executedFacts,
+  type LogContext,
+  type LogReading,
+  partsBefore20,
+  sentFact,
+} from './log-reading.ts';
 
 export function* readMessageSent16(context: LogContext<CommonRamp>): BatchedCalls<LogReading> {
   const { emitter, log, network } = context;
-  const [[destSelector, sequenceNumber], [message]] = readEvent(ccipMessageSent16, log);
+  const [[destSelector, sequenceNumber], [message]] = abi.readEvent(abi.ccipMessageSent16, log);
   const { header } = message;
   rejectOtherSource(header.sourceChainSelector, network);
   if (header.destChainSelector !== destSelector || header.sequenceNumber !== sequenceNumber) {
@@ -41,12 +39,12 @@ export function* readMessageSent16(context: LogContext<CommonRamp>): BatchedCall
   const extraArgs = readExtraArgs(message.extraArgs, header.nonce);
 
   const [routerAnswer, ...tokenAnswers] = yield [
-    callOf(getRouter16, emitter.address, destSelector),
-    ...message.tokenAmounts.map(({ sourcePoolAddress }) => callOf(getToken, sourcePoolAddress)),
+    abi.callOf(abi.getRouter16, emitter.address, destSelector),
+    ...message.tokenAmounts.map(({ sourcePoolAddress }) => abi.callOf(abi.getToken, sourcePoolAddress)),
   ];
-  const [, , router = zeroAddress] = answerOf(getRouter16, routerAnswer) ?? [];
+  const [, , router = zeroAddress] = abi.answerOf(abi.getRouter16, routerAnswer) ?? [];
   const tokenAmounts = message.tokenAmounts.map((transfer, index) => {
-    const [token = zeroAddress] = answerOf(getToken, tokenAnswers[index]) ?? [];
+    const [token = zeroAddress] = abi.answerOf(abi.getToken, tokenAnswers[index]) ?? [];
     return {
       sourceTokenAddress: token,
       destTokenAddress: spelledToken(transfer.destTokenAddress, dest.family),
@@ -65,17 +63,9 @@ export function* readMessageSent16(context: LogContext<CommonRamp>): BatchedCall
       receiver,
       nonce: header.nonce.toString(),
       sequenceNumber: sequenceNumber.toString(),
-      routerAddress: router === zeroAddress ? null : router,
-      data: message.data,
       tokenAmounts,
       extraArgs,
-      version: emitter.version,
-      finality: 0,
-      verifiers: null,
-      executor: null,
-      fees: {
-        fixedFeesDetails: { tokenAddress: message.feeToken, totalAmount: message.feeTokenAmount.toString() },
-      },
+      ...partsBefore20(context, router, message),
     },
     {
       message: executableMessage(message, {
@@ -94,12 +84,16 @@ export function* readMessageSent16(context: LogContext<CommonRamp>): BatchedCall
 
 /** One report commits to roots of many lanes; what is wrong with one of them says nothing of the others. */
 export function readCommitReport(context: LogContext<CommonRamp>): LogReading {
-  const [, [blessed, unblessed]] = readEvent(commitReportAccepted, context.log);
+  const [, [blessed, unblessed]] = abi.readEvent(abi.commitReportAccepted, context.log);
   const facts: Fact[] = [];
   const problems: string[] = [];
   for (const [index, root] of [...blessed, ...unblessed].entries()) {
     try {
-      const committed = committedRoot(root, context);
+      const { minSeqNr: min, maxSeqNr: max, merkleRoot } = root;
+      const source = knownNetwork(root.sourceChainSelector, 'source');
+      const onramp = onRampOf(root.onRampAddress, source);
+      const { address } = context.emitter;
+      const committed = committedHere({ min, max, merkleRoot }, source, onramp, address, context);
       facts.push(committed);
       if (index < blessed.length) facts.push({ ...committed, kind: 'Blessed' });
     } catch (error) {
@@ -110,37 +104,59 @@ export function readCommitReport(context: LogContext<CommonRamp>): LogReading {
   return { facts, problems };
 }
 
-interface MerkleRoot {
-  readonly sourceChainSelector: bigint;
-  readonly onRampAddress: Hex;
-  readonly minSeqNr: bigint;
-  readonly maxSeqNr: bigint;
-  readonly merkleRoot: Hex;
-}
-
-function committedRoot(root: MerkleRoot, { emitter, network, seen }: LogContext): RangeFact {
-  const source = knownNetwork(root.sourceChainSelector, 'source');
-  return committedFact(
-    {
-      min: root.minSeqNr,
-      max: root.maxSeqNr,
-      merkleRoot: root.merkleRoot,
-      offramp: spelled(emitter.address, network.family, 'off-ramp'),
-    },
-    {
-      sourceChainSelector: source.selector,
-      destChainSelector: network.selector,
-      onramp: onRampOf(root.onRampAddress, source),
-    },
-    seen,
-  );
-}
-
 export function readExecution16(context: LogContext<CommonRamp>): LogReading {
   return { facts: executedFacts(execution16(context.log), context), problems: [] };
 }
 
 export function execution16(log: ChainLog): Execution {
-  const [[, , messageId], [, state, returnData, gasUsed]] = readEvent(executionStateChanged16, log);
+  const [[, , messageId], [, state, returnData, gasUsed]] = abi.readEvent(abi.executionStateChanged16, log);
   return { messageId, state, returnData, gasUsed };
+}
+
+/** The first four bytes of the hash of a name such as `CCIP EVMExtraArgsV1`. */
+export const extraArgsTags = {
+  evmV1: '0x97a657c9',
+  evmV2: '0x181dcf10',
+  svmV1: '0x1f3b3aba',
+  suiV1: '0x21ea4ca9',
+} as const;
+
+/**
+ * What the sender asked of the execution. Aptos and TON are sent the second form of EVM. Sui's own form has two members
+ * more, behind those of EVM's.
+ */
+function readExtraArgs(extraArgs: Hex, nonce: bigint): Message['extraArgs'] {
+  const tag = extraArgs.slice(0, 10);
+  const encoded = (): Hex => slice(extraArgs, 4);
+  switch (tag) {
+    case extraArgsTags.evmV1: {
+      const [gasLimit] = decodeAbiParameters(abi.evmExtraArgsV1, encoded());
+      return { gasLimit: gasLimit.toString(), allowOutOfOrderExecution: nonce === 0n };
+    }
+    case extraArgsTags.evmV2: {
+      const [gasLimit, allowOutOfOrderExecution] = decodeAbiParameters(abi.evmExtraArgsV2, encoded());
+      return { gasLimit: gasLimit.toString(), allowOutOfOrderExecution };
+    }
+    case extraArgsTags.svmV1: {
+      const [args] = decodeAbiParameters(abi.svmExtraArgsV1, encoded());
+      return {
+        computeUnits: args.computeUnits,
+        accountIsWritableBitmap: args.accountIsWritableBitmap.toString(),
+        allowOutOfOrderExecution: args.allowOutOfOrderExecution,
+        tokenReceiver: spelled(args.tokenReceiver, 'SVM', 'token receiver'),
+        accounts: args.accounts.map((account) => spelled(account, 'SVM', 'account')),
+      };
+    }
+    case extraArgsTags.suiV1: {
+      const [args] = decodeAbiParameters(abi.suiExtraArgsV1, encoded());
+      return {
+        gasLimit: args.gasLimit.toString(),
+        allowOutOfOrderExecution: args.allowOutOfOrderExecution,
+        tokenReceiver: spelled(args.tokenReceiver, 'SUI', 'token receiver'),
+        receiverObjectIds: args.receiverObjectIds.map((id) => spelled(id, 'SUI', 'object')),
+      };
+    }
+    default:
+      throw new UnreadableLogError(`its extra arguments have the tag ${tag}, which we do not know`);
+  }
 }

@@ -17,17 +17,7 @@ import {
   spelledToken,
   UnreadableLogError,
 } from '../../engine/event-facts.ts';
-import {
-  answerOf,
-  argumentsOf,
-  callOf,
-  ccipMessageSent20,
-  execute20,
-  executionStateChanged20,
-  getOutboundImplementation,
-  readEvent,
-  typeAndVersion,
-} from '../contracts/abi.ts';
+import * as abi from '../contracts/abi.ts';
 import type { BatchedCalls } from '../contracts/batched-calls.ts';
 import type { CommonRamp } from '../contracts/contracts.ts';
 import type { CallAnswer, Hex } from '../rpc/chain.ts';
@@ -37,7 +27,7 @@ import { decodeMessageV1, type MessageV1, type TokenTransferV1 } from './message
 export function* readMessageSent20(context: LogContext<CommonRamp>): BatchedCalls<LogReading> {
   const { emitter, log, network } = context;
   const [[destSelector, sender, messageId], [feeToken, sentAmount, encodedMessage, receipts, verifierBlobs]] =
-    readEvent(ccipMessageSent20, log);
+    abi.readEvent(abi.ccipMessageSent20, log);
   if (keccak256(encodedMessage) !== messageId)
     throw new UnreadableLogError('its id is not the hash of its message');
   const message = decodeMessageV1(encodedMessage);
@@ -218,23 +208,24 @@ function* readNames(
   destSelector: bigint,
 ): BatchedCalls<readonly (string | undefined)[]> {
   const implementations = yield issuers.map((issuer) =>
-    callOf(getOutboundImplementation, issuer, destSelector, '0x'),
+    abi.callOf(abi.getOutboundImplementation, issuer, destSelector, '0x'),
   );
   const behind = issuers.map((issuer, index) => {
-    const [implementation = zeroAddress] = answerOf(getOutboundImplementation, implementations[index]) ?? [];
+    const [implementation = zeroAddress] =
+      abi.answerOf(abi.getOutboundImplementation, implementations[index]) ?? [];
     return implementation === zeroAddress ? issuer : implementation;
   });
-  const types = yield [...behind, ...issuers].map((address) => callOf(typeAndVersion, address));
+  const types = yield [...behind, ...issuers].map((address) => abi.callOf(abi.typeAndVersion, address));
   return issuers.map((_, index) => nameOf(types[index]) ?? nameOf(types[issuers.length + index]));
 }
 
 function nameOf(answer: CallAnswer): string | undefined {
-  const [words = ''] = answerOf(typeAndVersion, answer) ?? [];
+  const [words = ''] = abi.answerOf(abi.typeAndVersion, answer) ?? [];
   return /^([A-Za-z]\w{0,63}) \d+\.\d+/.exec(words)?.[1];
 }
 
 export function readExecution20(context: LogContext<CommonRamp>): LogReading {
-  const [[, , messageId], [state, returnData]] = readEvent(executionStateChanged20, context.log);
+  const [[, , messageId], [state, returnData]] = abi.readEvent(abi.executionStateChanged20, context.log);
   const executed = executedFacts({ messageId, state, returnData }, context);
   const isVerified = executed.some(
     (fact) => fact.kind === 'Executed' && (fact.success || failedAfterVerification(returnData)),
@@ -250,7 +241,8 @@ function completedVerifications(
   messageId: Hex,
   { emitter, seen, transaction }: LogContext,
 ): readonly VerifierCompleted[] {
-  const call = transaction?.to === emitter.address ? argumentsOf(execute20, transaction.input) : undefined;
+  const call =
+    transaction?.to === emitter.address ? abi.argumentsOf(abi.execute20, transaction.input) : undefined;
   if (!call) return [];
   const [encodedMessage, verifiers, results] = call;
   if (keccak256(encodedMessage) !== messageId) return [];

@@ -6,15 +6,11 @@ import { classifyEvmRpcError } from './evm-rpc-errors.ts';
 import { createNode } from './node.ts';
 
 export function createChain(source: EvmSource, options: EndpointPoolOptions): Chain {
-  const { network, rpc, requestsPerSecond, batchSize } = source;
   const pool = createEndpointPool(
-    { networkName: network.name, rpc, requestsPerSecond, batchSize, classifyRpcError: classifyEvmRpcError },
-    (endpoint, nodeOptions) =>
-      createNode(endpoint, source, {
-        ...nodeOptions,
-        ...(options.writeLog && { writeLog: options.writeLog }),
-      }),
+    source,
+    classifyEvmRpcError,
+    (endpoint, nodeOptions) => createNode(endpoint, source, nodeOptions),
     options,
   );
-  return { network, ...pool };
+  return { network: source.network, ...pool };
 }

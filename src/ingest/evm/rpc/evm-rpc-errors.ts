@@ -14,10 +14,10 @@ const words = (pattern: string) => new RegExp(pattern, 'i');
 
 interface Row {
   readonly kind: RpcErrorKind;
-  readonly says: RegExp;
+  readonly says?: RegExp;
   /** Only for answers to these. */
   readonly to?: 'eth_call' | 'eth_getLogs' | 'batch';
-  readonly code?: number;
+  readonly codes?: readonly number[];
 }
 
 /** What it would take: one group is a number, two are the ends of a range. */
@@ -61,8 +61,7 @@ const table: readonly Row[] = [
     to: 'eth_call',
     says: words('^(?:error: |err: |rpc error: )?execution (?:aborted|timeout)'),
   },
-  { kind: 'reverted', to: 'eth_call', code: 3, says: words('') },
-  { kind: 'reverted', to: 'eth_call', code: -32015, says: words('') },
+  { kind: 'reverted', to: 'eth_call', codes: [3, -32015] },
 
   { kind: 'batch', to: 'batch', says: words('\\bbatch') },
 
@@ -115,12 +114,10 @@ const table: readonly Row[] = [
         'rps limit|slow down|reduce (?:your )?(?:calls|request)|credits? (?:limit|exhaust)|being rate|\\b429\\b',
     ),
   },
-  { kind: 'rate', code: 429, says: words('') },
-  { kind: 'rate', code: -32029, says: words('') },
-  { kind: 'range', to: 'eth_getLogs', code: -32012, says: words('') },
-  // BNB Chain and old Erigon reject logs in these two words, others mean the rate.
-  { kind: 'range', to: 'eth_getLogs', code: -32005, says: words('') },
-  { kind: 'rate', code: -32005, says: words('') },
+  { kind: 'rate', codes: [429, -32029] },
+  // With -32005 BNB Chain and old Erigon reject logs in two words, others mean the rate.
+  { kind: 'range', to: 'eth_getLogs', codes: [-32012, -32005] },
+  { kind: 'rate', codes: [-32005] },
 
   {
     kind: 'pruned',
@@ -145,8 +142,7 @@ const table: readonly Row[] = [
         'upgrade (?:your|to)|is not available|not implemented',
     ),
   },
-  { kind: 'unsupported', code: -32601, says: words('') },
-  { kind: 'unsupported', code: -32004, says: words('') },
+  { kind: 'unsupported', codes: [-32601, -32004] },
   {
     kind: 'unknown',
     says: words(
@@ -154,14 +150,12 @@ const table: readonly Row[] = [
         'block .{0,80}(?:does not exist|not found)|(?:unsupported|invalid|unknown) block ?(?:tag|number|id)',
     ),
   },
-  { kind: 'unknown', code: -39001, says: words('') },
+  { kind: 'unknown', codes: [-39001] },
   {
     kind: 'slow',
     says: words('time.?out|timed out|deadline exceeded|took too long|context cancell?ed|request aborted'),
   },
-  { kind: 'invalid', code: -32600, says: words('') },
-  { kind: 'invalid', code: -32602, says: words('') },
-  { kind: 'invalid', code: -32700, says: words('') },
+  { kind: 'invalid', codes: [-32600, -32602, -32700] },
   { kind: 'invalid', says: words('invalid (?:argument|params|request)|hex string without 0x') },
 ];
 
@@ -177,9 +171,9 @@ export const classifyEvmRpcError: ClassifyRpcError = (
   const kind =
     table.find(
       (row) =>
-        (row.code === undefined || row.code === code) &&
+        row.codes?.some((known) => known === code) !== false &&
         (row.to === undefined || row.to === method || (row.to === 'batch' && inBatch)) &&
-        row.says.test(text),
+        row.says?.test(text) !== false,
     )?.kind ?? 'other';
   const accepts = acceptedBy(kind, text);
   const waitMs = kind === 'rate' ? waitIn(text) : undefined;

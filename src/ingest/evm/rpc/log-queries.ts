@@ -11,8 +11,8 @@ import { NodeError, RangeTooLargeError } from '../../engine/faults.ts';
 import { AnswerTooHeavyError, EndpointError, type RpcAnswer } from '../../engine/json-rpc/endpoint.ts';
 import type { RpcError, RpcErrorKind } from '../../engine/json-rpc/rpc-error.ts';
 import { inParallel } from '../../work.ts';
-import type { ChainLog, FilterLimits, Hex, LogFilter } from './chain.ts';
-import { sortLogs } from './log-order.ts';
+import { sortLogs } from './answers.ts';
+import type { ChainLog, ChainNode, FilterLimits, Hex, LogFilter } from './chain.ts';
 
 /** The endpoint gives logs only of addresses that are named, or the block has too many logs to ask for all. */
 export class AddressRequiredError extends NodeError {
@@ -36,33 +36,13 @@ export interface TopicFilter {
   readonly isBulk?: boolean | undefined;
 }
 
-export interface LogQueries {
-  readonly limits: FilterLimits;
-  /** All logs of the filter, in the order of the chain. */
-  logs(filter: LogFilter): Promise<readonly ChainLog[]>;
-  /**
-   * Of single blocks, in the order asked for.
-   *
-   * @param addresses asked for where the endpoint does not give the logs of every contract
-   */
-  logsOfBlocks(
-    hashes: readonly Hex[],
-    topics: readonly Hex[],
-    addresses?: readonly Hex[],
-  ): Promise<readonly (readonly ChainLog[])[]>;
-}
-
 export interface LogQueriesOptions {
   /** Asks with these filters, each as one call, in the order given. */
   ask(filters: readonly object[], isBulk?: boolean): Promise<readonly RpcAnswer[]>;
   isAlive(): Promise<boolean>;
   /** The logs in an answer, checked against the filter. */
   parse(result: unknown, place: LogPlace, filter: TopicFilter): readonly ChainLog[];
-  /** The logs in the receipts of blocks; undefined where the endpoint does not offer receipts. */
-  receiptLogs(
-    hashes: readonly Hex[],
-    topics: readonly Hex[],
-  ): Promise<readonly (readonly ChainLog[])[] | undefined>;
+  readonly receiptLogs: ChainNode['receiptLogs'];
   hashesOf(numbers: readonly number[]): Promise<readonly Hex[]>;
   /** The error that an RPC error is when nothing is left to try. */
   rejected(rpcError: RpcError): NodeError;
@@ -92,7 +72,7 @@ const unlimited: FilterLimits = {
   offersLogs: true,
 };
 
-export function createLogQueries(options: LogQueriesOptions): LogQueries {
+export function createLogQueries(options: LogQueriesOptions) {
   let limits = unlimited;
   let learnedAt = 0;
   /** When every query was rejected. */
@@ -118,24 +98,15 @@ export function createLogQueries(options: LogQueriesOptions): LogQueries {
     return take(answer, place, filter);
   };
 
-  const take = (
-    answer: RpcAnswer | undefined,
-    place: LogPlace,
-    filter: TopicFilter,
-  ): readonly ChainLog[] | RpcError => {
-    if (answer === undefined || !('error' in answer)) {
-      const logs = options.parse(answer?.result, place, filter);
-      accepted.add(sizeOf(filter));
-      return logs;
-    }
-    return answer.error;
+  const take = (answer: RpcAnswer | undefined, place: LogPlace, filter: TopicFilter) => {
+    if (answer !== undefined && 'error' in answer) return answer.error;
+    const logs = options.parse(answer?.result, place, filter);
+    accepted.add(sizeOf(filter));
+    return logs;
   };
 
   /** The logs of each block, or the RPC error of one of its parts. */
-  const askBlocks = async (
-    hashes: readonly Hex[],
-    filter: TopicFilter,
-  ): Promise<readonly (readonly ChainLog[] | RpcError)[]> => {
+  const askBlocks = async (hashes: readonly Hex[], filter: TopicFilter) => {
     const filters = splitBy(filter, limits);
     const queries = hashes.flatMap((blockHash) => filters.map((part) => ({ place: { blockHash }, part })));
     const answers = await options.ask(queries.map(({ place, part }) => queryOf(place, part)));
@@ -158,11 +129,8 @@ export function createLogQueries(options: LogQueriesOptions): LogQueries {
    * Finds a narrower filter that the endpoint accepts over one block, and remembers its size. Throws where addresses are
    * needed and the filter has none.
    */
-  const learnFilter = async (
-    { topics, addresses }: TopicFilter,
-    block: number,
-    rpcError: RpcError,
-  ): Promise<void> => {
+  const learnFilter = async (filter: TopicFilter, block: number, rpcError: RpcError): Promise<void> => {
+    const { topics, addresses } = filter;
     const accepts = (maxTopics: number, maxAddresses: number | undefined) =>
       isAccepted({ topics: topics.slice(0, maxTopics), addresses: addresses?.slice(0, maxAddresses) }, block);
     for (const maxTopics of halvesOf(topics.length)) {
@@ -178,11 +146,8 @@ export function createLogQueries(options: LogQueriesOptions): LogQueries {
         return learn({ maxAddresses }, `it takes ${maxAddresses} addresses in one filter`);
     }
     for (const maxAddresses of topics.length > 1 ? halvesOf(addresses.length) : []) {
-      if (await accepts(1, maxAddresses))
-        return learn(
-          { maxAddresses, maxTopics: 1 },
-          `it takes one topic and ${maxAddresses} addresses in one filter`,
-        );
+      const text = `it takes one topic and ${maxAddresses} addresses in one filter`;
+      if (await accepts(1, maxAddresses)) return learn({ maxAddresses, maxTopics: 1 }, text);
     }
     rejectedAt = options.now();
     learn({ offersLogs: false }, 'it rejects every query for logs');
@@ -237,31 +202,20 @@ export function createLogQueries(options: LogQueriesOptions): LogQueries {
   };
 
   /** One block with more logs than the endpoint gives at once: by address, in parts, by its receipts. */
-  const readCrowdedBlock = async (
-    place: Blocks,
-    filter: TopicFilter,
-    rpcError: RpcError,
-  ): Promise<readonly ChainLog[]> => {
+  const readCrowdedBlock = async (place: Blocks, filter: TopicFilter, rpcError: RpcError) => {
     if (filter.addresses === undefined) throw addressRequired(rpcError);
     const halves = halved(filter);
     if (halves.length > 1) return joined(halves, (half) => logs({ ...place, ...half }));
     return (await byReceipts([place.fromBlock], filter)) ?? Promise.reject(options.rejected(rpcError));
   };
 
-  const byReceipts = async (
-    numbers: readonly number[],
-    { topics, addresses }: TopicFilter,
-  ): Promise<readonly ChainLog[] | undefined> => {
+  const byReceipts = async (numbers: readonly number[], { topics, addresses }: TopicFilter) => {
     const found = await options.receiptLogs(await options.hashesOf(numbers), topics);
     return found && sortLogs(found.flat().filter(({ address }) => addresses?.includes(address) ?? true));
   };
 
   /** A query that brought no answer: is it the query or the endpoint? */
-  const afterFault = async (
-    error: unknown,
-    place: Blocks,
-    filter: TopicFilter,
-  ): Promise<readonly ChainLog[]> => {
+  const afterFault = async (error: unknown, place: Blocks, filter: TopicFilter) => {
     const { fromBlock, toBlock } = place;
     const isOfQuery =
       error instanceof AnswerTooHeavyError ||
@@ -314,8 +268,14 @@ export function createLogQueries(options: LogQueriesOptions): LogQueries {
     get limits() {
       return currentLimits();
     },
-    logs: ({ addresses, ...rest }) => logs({ ...rest, addresses }),
-    async logsOfBlocks(hashes, topics, addresses) {
+    /** All logs of the filter, in the order of the chain. */
+    logs: ({ addresses, ...rest }: LogFilter) => logs({ ...rest, addresses }),
+    /**
+     * Of single blocks, in the order asked for.
+     *
+     * @param addresses asked for where the endpoint does not give the logs of every contract
+     */
+    async logsOfBlocks(hashes: readonly Hex[], topics: readonly Hex[], addresses?: readonly Hex[]) {
       const { needsAddress, offersLogs } = currentLimits();
       if (needsAddress && addresses === undefined) throw addressRequired();
       const found = new Map<Hex, readonly ChainLog[]>();
@@ -366,7 +326,7 @@ function queryOf(place: LogPlace, { topics, addresses }: TopicFilter): object {
   return { ...blocks, topics: [topics], ...(addresses && { address: addresses }) };
 }
 
-function quantity(number: number): Hex {
+export function quantity(number: number): Hex {
   return `0x${number.toString(16)}`;
 }
 
@@ -405,11 +365,9 @@ function splitBy(
 
 /** Two filters that come to the same; the filter alone where it has one topic and one address. */
 function halved({ topics, addresses, ...rest }: TopicFilter): readonly TopicFilter[] {
-  if (addresses && addresses.length > 1)
-    return chunksOf(addresses, Math.ceil(addresses.length / 2)).map((list) => ({
-      topics,
-      addresses: list,
-      ...rest,
-    }));
+  if (addresses && addresses.length > 1) {
+    const lists = chunksOf(addresses, Math.ceil(addresses.length / 2));
+    return lists.map((list) => ({ topics, addresses: list, ...rest }));
+  }
   return chunksOf(topics, Math.ceil(topics.length / 2)).map((some) => ({ topics: some, addresses, ...rest }));
 }

@@ -3,7 +3,6 @@
  * the range, contracts and topics asked for, in order, none twice, of one chain.
  */
 
-import type { WriteLog } from '../../../base/log.ts';
 import { NodeError } from '../../engine/faults.ts';
 import { createAnswerReader } from '../../engine/json-rpc/answer-reader.ts';
 import {
@@ -20,6 +19,7 @@ import type { EvmSource } from '../settings.ts';
 import {
   bytesOf,
   MalformedAnswerError,
+  orderLogs,
   parseBlock,
   parseLogs,
   parseQuantity,
@@ -27,31 +27,28 @@ import {
   parseTransaction,
 } from './answers.ts';
 import type { Block, CallAnswer, ChainLog, ChainNode, Hex } from './chain.ts';
-import { orderLogs } from './log-order.ts';
-import { createLogQueries, type LogPlace, type TopicFilter } from './log-queries.ts';
+import { createLogQueries, type LogPlace, quantity, type TopicFilter } from './log-queries.ts';
 
 export interface RpcNode extends ChainNode {
   /** Whether it is a node of this network at all, and how far it is. */
   checkIn(): Promise<Block>;
   /** The newest block, out of an answer of the endpoint; throws where it cannot be one. */
-  headOf(value: unknown): Block;
+  headIn(answer: RpcAnswer | undefined): Block;
 }
 
 /** A node of another network is not asked again soon: only a change of the configuration helps. */
 const WRONG_NETWORK_REST_MS = 300_000;
 const RECEIPTS_AT_ONCE = 4;
+const BY_NUMBER = 'eth_getBlockByNumber';
+const OF_ANOTHER_BLOCK = 'a log of another block';
 const TIMES_TOO_HEAVY = 3;
 const MAX_HEAVY_CALLS = 10_000;
-
-export interface NodeOptions extends PooledNodeOptions {
-  /** Called with what was learned of the endpoint. */
-  readonly writeLog?: WriteLog;
-}
+const latestCall: RpcCall = { method: BY_NUMBER, params: ['latest', false] };
 
 export function createNode(
   endpoint: Endpoint,
   { network, finality }: Pick<EvmSource, 'network' | 'finality'>,
-  { now, onHead, writeLog = () => undefined }: NodeOptions,
+  { now, onHead, writeLog }: PooledNodeOptions,
 ): RpcNode {
   const { name } = endpoint;
   let offersReceipts = true;
@@ -70,50 +67,52 @@ export function createNode(
   const callAnswer = (answer: RpcAnswer | undefined): CallAnswer => {
     const method = 'eth_call';
     // A contract that takes longer than nodes allow does not answer either.
-    if (answer !== undefined && 'error' in answer && ['reverted', 'aborted'].includes(answer.error.kind))
-      return undefined;
+    if (['reverted', 'aborted'].includes(errorKind(answer) ?? '')) return undefined;
     const result = resultOf(answer, method);
     const data = parsed(method, () => bytesOf(result, undefined, 'bytes'));
     return data === '0x' ? undefined : data;
   };
 
+  const blockIn = (answer: RpcAnswer | undefined, method = BY_NUMBER): Block =>
+    parsed(method, () => parseBlock(resultOf(answer, method)));
+  const isNull = (answer: RpcAnswer | undefined) =>
+    answer !== undefined && 'result' in answer && answer.result === null;
+  /** The kind of RPC error that an answer is, if it is one. */
+  const errorKind = (answer: RpcAnswer | undefined) =>
+    answer !== undefined && 'error' in answer ? answer.error.kind : undefined;
+
   /** The highest block that it has shown, to any of the concurrent callers. */
   let shown = 0;
-  const rejectEarlierState = (answer: RpcAnswer | undefined): void => {
-    const method = 'eth_getBlockByNumber';
-    const { number } = parsed(method, () => parseBlock(resultOf(answer, method)));
-    if (number < shown)
-      throw fault('eth_call', `its state is of block ${number}, and it had shown block ${shown}`, 'behind');
-  };
 
-  const headOf = (value: unknown): Block => {
-    const head = parsed('eth_getBlockByNumber', () => parseBlock(value));
+  const headIn = (answer: RpcAnswer | undefined): Block => {
+    const head = blockIn(answer);
     if (head.timestamp * 1000 > now() + MAX_AHEAD_MS) {
       const time = new Date(Math.min(head.timestamp * 1000, 8.64e15)).toISOString();
-      throw fault('eth_getBlockByNumber', `block ${head.number} is of ${time}, which is in the future`);
+      throw fault(BY_NUMBER, `block ${head.number} is of ${time}, which is in the future`);
     }
     shown = Math.max(shown, head.number);
     onHead(head.number);
     return head;
   };
 
-  const askForBlocks = (numbers: readonly number[]) =>
-    endpoint.ask(
-      numbers.map((number) => ({ method: 'eth_getBlockByNumber', params: [quantity(number), false] })),
-    );
+  /** @param places tags, or numbers as quantities */
+  const askForBlocks = (places: readonly string[]) =>
+    endpoint.ask(places.map((place) => ({ method: BY_NUMBER, params: [place, false] })));
+
+  const blockAt = (number: number, answer: RpcAnswer | undefined): Block => {
+    const block = blockIn(answer);
+    if (block.number !== number) throw fault(BY_NUMBER, `block ${block.number} instead of ${number}`);
+    return block;
+  };
 
   const blocks = async (numbers: readonly number[]): Promise<readonly Block[]> => {
-    const method = 'eth_getBlockByNumber';
-    const isMissing = (answer: RpcAnswer | undefined) =>
-      answer !== undefined && 'result' in answer && answer.result === null;
-    let answers = await askForBlocks(numbers);
+    const places = numbers.map(quantity);
+    let answers = await askForBlocks(places);
     // Behind a load balancer another backend may have the block, since one of them has shown it.
-    if (answers.some(isMissing) && Math.max(...numbers) <= shown) answers = await askForBlocks(numbers);
+    if (answers.some(isNull) && Math.max(...numbers) <= shown) answers = await askForBlocks(places);
     return numbers.map((number, index) => {
-      const result = resultOf(answers[index], method);
-      if (result === null) throw fault(method, `it has no block ${number}`, 'behind');
-      const block = parsed(method, () => parseBlock(result));
-      if (block.number !== number) throw fault(method, `block ${block.number} instead of ${number}`);
+      if (isNull(answers[index])) throw fault(BY_NUMBER, `it has no block ${number}`, 'behind');
+      const block = blockAt(number, answers[index]);
       shown = Math.max(shown, number);
       return block;
     });
@@ -123,20 +122,14 @@ export function createNode(
 
   /** The block in the answer to a question for the network's tag of final blocks. */
   const taggedBlock = (answer: RpcAnswer | undefined): Block => {
-    const method = 'eth_getBlockByNumber';
-    const isUnknown =
-      answer !== undefined &&
-      ('error' in answer
-        ? ['unknown', 'unsupported', 'invalid'].includes(answer.error.kind)
-        : answer.result === null);
-    if (isUnknown) {
+    if (isNull(answer) || ['unknown', 'unsupported', 'invalid'].includes(errorKind(answer) ?? '')) {
       throw fault(
-        method,
+        BY_NUMBER,
         `it knows no ${tag} block; configure a depth in blocks for ${network.name}, such as \`finality: 64\``,
         'configuration',
       );
     }
-    return parsed(method, () => parseBlock(resultOf(answer, method)));
+    return blockIn(answer);
   };
 
   /** @param tagged the block with the network's tag; undefined where a depth is configured */
@@ -234,7 +227,7 @@ export function createNode(
       topics,
       ({ blockNumber, blockHash, address }) => {
         if (asked?.has(address) === false) return `a log of ${address}, which was not asked for`;
-        if ('blockHash' in place) return blockHash === place.blockHash ? undefined : 'a log of another block';
+        if ('blockHash' in place) return blockHash === place.blockHash ? undefined : OF_ANOTHER_BLOCK;
         return blockNumber < place.fromBlock || blockNumber > place.toBlock
           ? `a log of block ${blockNumber}, outside ${place.fromBlock} to ${place.toBlock}`
           : undefined;
@@ -253,18 +246,14 @@ export function createNode(
     await inParallel(hashes, RECEIPTS_AT_ONCE, async (blockHash) => {
       if (!offersReceipts) return;
       const answer = await ask(method, blockHash);
-      const kind = answer !== undefined && 'error' in answer ? answer.error.kind : undefined;
-      if (kind === 'unsupported' || kind === 'invalid') {
-        offersReceipts = false;
-        return;
-      }
+      if (['unsupported', 'invalid'].includes(errorKind(answer) ?? '')) offersReceipts = false;
+      if (!offersReceipts) return;
       const result = resultOf(answer, method);
       if (result === null) throw fault(method, `it has no receipts of block ${blockHash}`);
       const logs = parsed(method, () => parseReceiptLogs(result, blockHash)).filter((log) =>
         wanted.has(log.topics[0]),
       );
-      const problemOf = (log: ChainLog) =>
-        log.blockHash === blockHash ? undefined : 'a log of another block';
+      const problemOf = (log: ChainLog) => (log.blockHash === blockHash ? undefined : OF_ANOTHER_BLOCK);
       found.set(blockHash, checkedLogs(logs, method, topics, problemOf));
     });
     return offersReceipts ? hashes.map((hash) => found.get(hash) ?? []) : undefined;
@@ -288,12 +277,9 @@ export function createNode(
   return {
     name,
 
-    headOf,
+    headIn,
     async checkIn() {
-      const [id, latest] = await endpoint.ask([
-        { method: 'eth_chainId', params: [] },
-        { method: 'eth_getBlockByNumber', params: ['latest', false] },
-      ]);
+      const [id, latest] = await endpoint.ask([{ method: 'eth_chainId', params: [] }, latestCall]);
       const chainId = parsed('eth_chainId', () =>
         parseQuantity(resultOf(id, 'eth_chainId'), 'number of a chain'),
       );
@@ -304,30 +290,25 @@ export function createNode(
           WRONG_NETWORK_REST_MS,
         );
       }
-      return headOf(resultOf(latest, 'eth_getBlockByNumber'));
+      return headIn(latest);
     },
 
     async head() {
-      return headOf(resultOf(await ask('eth_getBlockByNumber', 'latest', false), 'eth_getBlockByNumber'));
+      return headIn(await ask(BY_NUMBER, 'latest', false));
     },
 
     async tips(number) {
-      const method = 'eth_getBlockByNumber';
       const tags = ['latest', ...(tag === undefined ? [] : [tag])];
-      const places = number === undefined ? tags : [...tags, quantity(number)];
-      const answers = await endpoint.ask(places.map((place) => ({ method, params: [place, false] })));
-      const head = headOf(resultOf(answers[0], method));
+      const answers = await askForBlocks(number === undefined ? tags : [...tags, quantity(number)]);
+      const head = headIn(answers[0]);
       const final = await finalBelow(head, tag === undefined ? undefined : taggedBlock(answers[1]));
-      const found = number === undefined ? null : resultOf(answers[tags.length], method);
-      const block = found === null ? undefined : parsed(method, () => parseBlock(found));
-      if (block !== undefined && block.number !== number)
-        throw fault(method, `block ${block.number} instead of ${number}`);
-      return { head, final, block };
+      const found = answers[tags.length];
+      const isThere = number !== undefined && !isNull(found);
+      return { head, final, block: isThere ? blockAt(number, found) : undefined };
     },
 
     async finalized(head) {
-      const tagged =
-        tag === undefined ? undefined : taggedBlock(await ask('eth_getBlockByNumber', tag, false));
+      const tagged = tag === undefined ? undefined : taggedBlock(await ask(BY_NUMBER, tag, false));
       return finalBelow(head, tagged);
     },
 
@@ -336,10 +317,8 @@ export function createNode(
     async blockByHash(hash) {
       const method = 'eth_getBlockByHash';
       const answer = await ask(method, hash, false);
-      if (answer !== undefined && 'error' in answer && answer.error.kind === 'unknown') return undefined;
-      const result = resultOf(answer, method);
-      if (result === null) return undefined;
-      const block = parsed(method, () => parseBlock(result));
+      if (isNull(answer) || errorKind(answer) === 'unknown') return undefined;
+      const block = blockIn(answer, method);
       if (block.hash !== hash) throw fault(method, `block ${block.hash} instead of ${hash}`);
       return block;
     },
@@ -395,7 +374,6 @@ export function createNode(
     },
 
     async calls(calls) {
-      const latest = { method: 'eth_getBlockByNumber', params: ['latest', false] };
       const asked = calls.map(
         ({ to, data }): RpcCall => ({ method: 'eth_call', params: [{ to, data }, 'latest'] }),
       );
@@ -404,14 +382,12 @@ export function createNode(
       if (silent.length === 0) return answers;
       // One that has fallen back behind what it showed before knows nothing of contracts that are there: its silence
       // counts only together with its height.
-      const [height, ...again] = await askContracts([latest, ...silent]);
-      rejectEarlierState(height);
+      const [height, ...again] = await askContracts([latestCall, ...silent]);
+      const { number } = blockIn(height);
+      if (number < shown)
+        throw fault('eth_call', `its state is of block ${number}, and it had shown block ${shown}`, 'behind');
       let next = 0;
       return answers.map((answer) => answer ?? callAnswer(again[next++]));
     },
   };
-}
-
-function quantity(number: number): Hex {
-  return `0x${number.toString(16)}`;
 }

@@ -6,21 +6,7 @@
  * a block that the endpoint cannot read: then only this range is shortened, unless it happens again and again.
  */
 
-export interface RangeLimits {
-  /** The longest range that is worth asking for now. */
-  readonly nextBlocks: number;
-  /** Marks a range as asked for: only one that is longer than what was accepted is under way at a time. */
-  begin(blocks: number): void;
-  accept(blocks: number, elapsedMs: number): void;
-  /**
-   * Returns how many blocks to ask for instead.
-   *
-   * @param statedBlocks what the endpoint says it would accept
-   */
-  reject(blocks: number, statedBlocks: number | undefined): number;
-  /** It failed for another reason. */
-  abandon(blocks: number): void;
-}
+export type RangeLimits = ReturnType<typeof createRangeLimits>;
 
 const FIRST_BLOCKS = 1_000;
 /** Ranges that are read before a longer one than was rejected is tried again; doubled each time that is rejected too. */
@@ -31,7 +17,7 @@ const MAX_LOCAL_REJECTIONS = 4;
 /** A longer range would take longer still. */
 const SLOW_MS = 5_000;
 
-export function createRangeLimits(maxBlocks: number): RangeLimits {
+export function createRangeLimits(maxBlocks: number) {
   let limitBlocks = Math.min(FIRST_BLOCKS, maxBlocks);
   /** The longest range that was accepted. */
   let provenBlocks = 0;
@@ -48,14 +34,16 @@ export function createRangeLimits(maxBlocks: number): RangeLimits {
   };
 
   return {
+    /** The longest range that is worth asking for now. */
     get nextBlocks() {
       const mayGrow = rangesBeforeGrowth === 0 && !isTryingLonger;
       return Math.min(maxBlocks, mayGrow ? limitBlocks * 2 : limitBlocks);
     },
-    begin(blocks) {
+    /** Marks a range as asked for: only one that is longer than what was accepted is under way at a time. */
+    begin(blocks: number): void {
       if (blocks > limitBlocks) isTryingLonger = true;
     },
-    accept(blocks, elapsedMs) {
+    accept(blocks: number, elapsedMs: number): void {
       provenBlocks = Math.max(provenBlocks, blocks);
       if (elapsedMs > SLOW_MS) rangesBeforeGrowth = Math.max(rangesBeforeGrowth, RANGES_BEFORE_GROWTH);
       if (blocks > limitBlocks) {
@@ -68,7 +56,12 @@ export function createRangeLimits(maxBlocks: number): RangeLimits {
         if (rangesBeforeGrowth > 0) rangesBeforeGrowth--;
       }
     },
-    reject(blocks, statedBlocks) {
+    /**
+     * Returns how many blocks to ask for instead.
+     *
+     * @param statedBlocks what the endpoint says it would accept
+     */
+    reject(blocks: number, statedBlocks: number | undefined): number {
       const shorter = Math.max(1, Math.min(statedBlocks ?? blocks >> 1, blocks - 1));
       if (blocks > limitBlocks) {
         isTryingLonger = false;
@@ -80,7 +73,8 @@ export function createRangeLimits(maxBlocks: number): RangeLimits {
       else if (blocks === limitBlocks && ++localRejections >= MAX_LOCAL_REJECTIONS) shrinkTo(shorter);
       return shorter;
     },
-    abandon(blocks) {
+    /** It failed for another reason. */
+    abandon(blocks: number): void {
       if (blocks > limitBlocks) isTryingLonger = false;
     },
   };

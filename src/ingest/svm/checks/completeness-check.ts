@@ -10,8 +10,7 @@ import { type MissingNumbers, missingNumbers } from '../../../domain/missing-num
 import { networkBySelector } from '../../../domain/networks/networks.ts';
 import type { BlockRange, CheckLedger, LaneKey } from '../../../store/ledger/index-ledger.ts';
 import { NodeError } from '../../engine/faults.ts';
-import { createHistoryCheck, type HistoryCheck } from '../../engine/history-check.ts';
-import type { Contradiction } from '../../engine/rescans.ts';
+import { type Contradiction, createHistoryCheck, type HistoryCheck } from '../../engine/history-check.ts';
 import { UnreadableDataError } from '../decode/borsh.ts';
 import { keptRenumberings, type Renumbering, renumberingEvents } from '../decode/renumbering.ts';
 import type { SvmNetwork } from '../programs.ts';
@@ -227,8 +226,6 @@ export function createCompletenessCheck(parts: SvmNetwork): HistoryCheck {
   };
 
   return createHistoryCheck({
-    selector,
-    ledger,
     progress,
     health: () => chain.health(),
     words: { counted: 'accounts', units: 'slots' },

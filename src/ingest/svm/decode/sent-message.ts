@@ -8,6 +8,7 @@ import type { Observation, Sent } from '../../../domain/facts.ts';
 import type { TokenAmount } from '../../../domain/message.ts';
 import type { Network } from '../../../domain/networks/networks.ts';
 import {
+  executableMessage,
   gasOf,
   knownNetwork,
   parseSentMessage,
@@ -15,7 +16,6 @@ import {
   spelledToken,
   UnreadableLogError,
 } from '../../engine/event-facts.ts';
-import { executableMessage } from '../../engine/executable-message.ts';
 import { hexOf } from './borsh.ts';
 import { type EventOf, readExtraArgs, type SentRampMessage } from './layouts.ts';
 

@@ -1,5 +1,49 @@
-/** The block in which the first router was deployed, by bisection over `eth_getCode`: there is no history below it. */
-import type { ChainNode, Hex } from '../rpc/chain.ts';
+/** Where history begins: at the configured block or time, or with the deployment of the first router. */
+import type { Block, Chain, ChainNode, Hex } from './rpc/chain.ts';
+import type { EvmSource } from './settings.ts';
+
+/** Undefined where history begins with the deployment of the first router. */
+export async function startBlockOf(
+  node: ChainNode,
+  start: EvmSource['start'],
+  head: Block,
+): Promise<number | undefined> {
+  if (start === null) return undefined;
+  return 'block' in start ? start.block : blockAtTime(node, start.time, head);
+}
+
+/** The first block at or after a time (milliseconds since 1970), by bisection. A future time is above the head. */
+async function blockAtTime(node: ChainNode, time: number, head: Block): Promise<number> {
+  const seconds = time / 1000;
+  if (head.timestamp < seconds) return head.number + 1;
+  let low = 0;
+  let high = head.number;
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const [block] = await node.blocks([middle]);
+    if (block && block.timestamp >= seconds) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+/**
+ * The block below which there is no history; undefined where no endpoint has the state of old blocks, or two of them
+ * contradict each other.
+ */
+export async function confirmedDeployment(
+  chain: Chain,
+  node: ChainNode,
+  routers: readonly Hex[],
+  head: Block,
+): Promise<number | undefined> {
+  const deployed = await findDeployment(node, routers, head.number);
+  if (deployed === undefined)
+    return chain.secondOpinion(node, (other) => findDeployment(other, routers, head.number));
+  const questions = routers.map((address) => ({ address, has: 'code' as const, block: deployed - 1 }));
+  const second = await chain.secondOpinion(node, (other) => other.accounts(questions));
+  return second?.includes(true) ? undefined : deployed;
+}
 
 /** Blocks that are asked about in one request: with three, a chain of 25 million blocks takes 13 round trips. */
 const PROBES = 3;
@@ -8,11 +52,13 @@ const PROBES = 3;
 const burners: readonly Hex[] = [`0x${'00'.repeat(20)}`, '0x000000000000000000000000000000000000dead'];
 
 /**
+ * The block in which the first router was deployed, by bisection over `eth_getCode`: there is no history below it.
+ *
  * Undefined where the node does not have the state of old blocks. Not all nodes say so. Some answer with the current code
  * for every block: the answer counts only if there is no code at the beginning of the chain. Others answer that there is
  * no code: it counts only if some account has a balance just before the deployment.
  */
-export async function findDeployment(
+async function findDeployment(
   node: ChainNode,
   routers: readonly Hex[],
   headNumber: number,
