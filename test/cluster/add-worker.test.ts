@@ -5,7 +5,7 @@
  * cluster.
  */
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { clusterFindings } from '../../src/cli/doctor/cluster-findings.ts';
+import { clusterFindings } from '../../src/cli/doctor/database-findings.ts';
 import { buildProgram, lanescan } from '../cli/program.ts';
 import { urlOfDatabase } from '../cluster.ts';
 import { createTestDatabase } from '../database.ts';

@@ -2,7 +2,7 @@
 /** `lanescan migrate --distribute` on a cluster: what it refuses, and what becomes of a store that has messages. Needs CITUS_URL. */
 import pg from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { clusterFindings } from '../../src/cli/doctor/cluster-findings.ts';
+import { clusterFindings } from '../../src/cli/doctor/database-findings.ts';
 import { type DistributionOptions, distributeDatabase } from '../../src/store/cluster/distribution.ts';
 import { distributedTables } from '../../src/store/cluster/layout.ts';
 import { runMigration } from '../../src/store/cluster/migration-statements.ts';

@@ -5,7 +5,7 @@ import { howOld, printable } from '../../text/format.ts';
 import { type Config, networkSourcesOf } from '../config/config.ts';
 import type { CliContext } from '../context.ts';
 import { lanescanVersion } from '../version.ts';
-import { type Finding, problemFinding } from './finding.ts';
+import { type Finding, failure, ok, problemFinding, warning } from './finding.ts';
 
 /** Generous, because some chains produce blocks only when there are transactions. */
 const OLD_HEAD_MS = 15 * 60_000;
@@ -36,31 +36,20 @@ function* findingsOf(network: string, { endpoints, routers }: NetworkReport, now
     if (head) {
       const headAge = now - head.timestamp * 1000;
       const parts = [`head ${head.number}, ${howOld(headAge)}`, ...capabilities];
-      yield { severity: 'ok', what: `${prefix}: ${printable(parts.join(', '))}` } as const;
-      if (headAge > OLD_HEAD_MS) {
-        yield {
-          severity: 'warning',
-          what: `${prefix}: the newest block is ${howOld(headAge)}`,
-          remedy: 'The node may have fallen behind; the indexer prefers other endpoints meanwhile.',
-        } as const;
-      }
+      yield ok(`${prefix}: ${printable(parts.join(', '))}`);
+      if (headAge > OLD_HEAD_MS)
+        yield warning(
+          `${prefix}: the newest block is ${howOld(headAge)}`,
+          'The node may have fallen behind; the indexer prefers other endpoints meanwhile.',
+        );
     }
     for (const finding of findings) yield asFinding(prefix, finding);
   }
-  if (endpoints.every(({ head }) => head === null)) {
-    yield {
-      severity: 'error',
-      what: `${network}: no endpoint can be used`,
-      remedy: 'Check rpc, or add another one.',
-    } as const;
-  }
+  if (endpoints.every(({ head }) => head === null))
+    yield failure(`${network}: no endpoint can be used`, 'Check rpc, or add another one.');
   for (const finding of routers) yield asFinding(network, finding);
 }
 
 function asFinding(prefix: string, { severity, text, remedy }: ProbeFinding): Finding {
-  return {
-    severity,
-    what: `${prefix}: ${printable(text)}`,
-    ...(remedy !== undefined && { remedy }),
-  };
+  return { severity, what: `${prefix}: ${printable(text)}`, ...(remedy !== undefined && { remedy }) };
 }

@@ -16,7 +16,7 @@ import type { Store } from '../../store/store.ts';
 import { age, counted, printable } from '../../text/format.ts';
 import { type Config, networkSourcesOf } from '../config/config.ts';
 import type { CliContext } from '../context.ts';
-import type { Finding } from './finding.ts';
+import { type Finding, failure, ok, warning } from './finding.ts';
 
 type SourceStore = Pick<Store, 'networkProgress' | 'mirrors'>;
 type IndexedStore = SourceStore & { readonly index: Pick<Store['index'], 'checks'> };
@@ -70,20 +70,17 @@ const remedies: Readonly<Record<FindingKind, string>> = {
 };
 
 function completenessFinding({ kind, detail }: StoredFinding, network: NetworkProgress): Finding {
-  return {
-    severity: findingKinds[kind].isLoss ? 'error' : 'warning',
-    what: `${nameOf(network)}: ${printable(detail)}`,
-    remedy: remedies[kind],
-  };
+  const found = findingKinds[kind].isLoss ? failure : warning;
+  return found(`${nameOf(network)}: ${printable(detail)}`, remedies[kind]);
 }
 
 function unreadableFinding(network: NetworkProgress): Finding {
   const { unreadableLogs } = network;
-  return {
-    severity: 'warning',
-    what: `${nameOf(network)}: ${counted(unreadableLogs, 'log')} could not be decoded and ${unreadableLogs === 1 ? 'is' : 'are'} kept`,
-    remedy: UNREADABLE_REMEDY,
-  };
+  const are = unreadableLogs === 1 ? 'is' : 'are';
+  return warning(
+    `${nameOf(network)}: ${counted(unreadableLogs, 'log')} could not be decoded and ${are} kept`,
+    UNREADABLE_REMEDY,
+  );
 }
 
 /** For `audit` and `index`: what networks lack according to their own contracts. Selectors restrict it to these. */
@@ -125,58 +122,49 @@ function configuredSelectors(config: Config, { environment }: CliContext): Reado
 function networkFinding(network: NetworkProgress, isConfigured: boolean): Finding {
   const health = indexingHealth(network);
   const name = nameOf(network);
-  if (health === 'stopped') {
-    return {
-      severity: isConfigured ? 'error' : 'warning',
-      what: `${stoppedIndexing(network)}: ${MISSING}`,
-      remedy: 'Start `lanescan index` (or `lanescan serve --index`) again; its log says why it ended.',
-    };
-  }
+  if (health === 'stopped')
+    return (isConfigured ? failure : warning)(
+      `${stoppedIndexing(network)}: ${MISSING}`,
+      'Start `lanescan index` (or `lanescan serve --index`) again; its log says why it ended.',
+    );
   if (health === 'failing') {
     const problem =
       network.problem ??
       (hasLoss(network)
         ? 'the history that was read contradicts its contracts, see below'
         : `${network.failedRanges} ranges of blocks could not be read for a long time`);
-    return {
-      severity: 'warning',
-      what: `Indexing of ${name} has a problem: ${printable(problem)}`,
-      remedy: 'It is retried. The log of the indexer has the details.',
-    };
+    return warning(
+      `Indexing of ${name} has a problem: ${printable(problem)}`,
+      'It is retried. The log of the indexer has the details.',
+    );
   }
-  if (health === 'stale') {
-    return {
-      severity: 'warning',
-      what: `Indexing of ${name} is alive but recorded no progress for ${ageBetween(network.updatedAt, network.readAt)}`,
-      remedy: 'See the log of the indexer; restart it if it has no new lines.',
-    };
-  }
+  if (health === 'stale')
+    return warning(
+      `Indexing of ${name} is alive but recorded no progress for ${ageBetween(network.updatedAt, network.readAt)}`,
+      'See the log of the indexer; restart it if it has no new lines.',
+    );
   const lag = lagSeconds(network);
   const noun = blockNoun(networkBySelector(network.selector)?.family ?? '');
   const block = network.indexedBlock === null ? `no ${noun} read yet` : `at ${noun} ${network.indexedBlock}`;
   const old = lag === null ? '' : `, whose age is ${age(lag * 1000)}`;
-  return {
-    severity: health === 'ok' ? 'ok' : 'warning',
-    what: `Indexing of ${name}: ${health === 'ok' ? '' : 'behind, '}${block}${old}`,
-  };
+  return health === 'ok'
+    ? ok(`Indexing of ${name}: ${block}${old}`)
+    : warning(`Indexing of ${name}: behind, ${block}${old}`);
 }
 
 function mirrorFinding(mirror: MirrorState): Finding {
   const source = printable(mirror.source);
   const health = mirrorHealth(mirror);
-  if (health === 'ok') return { severity: 'ok', what: `Mirror of ${source}: up to date` };
-  if (health === 'stopped') {
-    return {
-      severity: 'warning',
-      what: `${stoppedMirror(mirror)}: ${MISSING}`,
-      remedy: 'Start `lanescan mirror` again, or run it with --once if it need not follow any more.',
-    };
-  }
-  return {
-    severity: 'warning',
-    what: `Mirror of ${source} is alive, but the source could not be read to its newest message for some time`,
-    remedy: 'The log of the mirror says why.',
-  };
+  if (health === 'ok') return ok(`Mirror of ${source}: up to date`);
+  return health === 'stopped'
+    ? warning(
+        `${stoppedMirror(mirror)}: ${MISSING}`,
+        'Start `lanescan mirror` again, or run it with --once if it need not follow any more.',
+      )
+    : warning(
+        `Mirror of ${source} is alive, but the source could not be read to its newest message for some time`,
+        'The log of the mirror says why.',
+      );
 }
 
 function stoppedIndexing(network: NetworkProgress): string {
