@@ -11,7 +11,8 @@ import {
 import { settingsJsonSchema } from '../config/settings-documents.ts';
 import { type CliContext, configOf, withStoreOptions } from '../context.ts';
 import { writeOut } from '../output/output.ts';
-import { cellsOf, createPaint } from '../output/terminal-text.ts';
+import { type Column, columnWidths, tableText } from '../output/table.ts';
+import { createPaint } from '../output/terminal-text.ts';
 import { withServerOptions } from './serve-command.ts';
 
 interface ShowConfigFlags extends ConfigFlags {
@@ -87,19 +88,15 @@ function jsonLines(settings: readonly ShownSetting[]): string {
 }
 
 function table(settings: readonly ShownSetting[], { out, environment }: CliContext): string {
+  const columns: readonly Column<ShownSetting>[] = [
+    { title: '', cell: ({ key }) => key },
+    { title: '', cell: ({ value }) => printable(typeof value === 'string' ? value : JSON.stringify(value)) },
+    { title: '', cell: ({ origin }) => printable(origin), colours: () => ['dim'] },
+  ];
+  const [keys = 0, values = 0, origins = 0] = columnWidths(columns, settings);
+  const widths = [keys, Math.min(values, MAX_VALUE_WIDTH), origins];
   const paint = createPaint(out, environment);
-  const rows = settings.map(({ key, value, origin }) => {
-    const text = typeof value === 'string' ? value : JSON.stringify(value);
-    return { key, text: printable(text), origin: printable(origin) };
-  });
-  const widthOf = (column: 'key' | 'text') => Math.max(...rows.map((row) => cellsOf(row[column])));
-  const [keyWidth, textWidth] = [widthOf('key'), Math.min(widthOf('text'), MAX_VALUE_WIDTH)];
-  return rows
-    .map(({ key, text, origin }) => {
-      const gap = ' '.repeat(Math.max(0, textWidth - cellsOf(text)));
-      return `${key.padEnd(keyWidth)}  ${text}${gap}  ${paint(origin, 'dim')}\n`;
-    })
-    .join('');
+  return tableText(settings, { columns, widths, paint, hasTitles: false, isCut: false });
 }
 
 /** A longer value pushes its origin to the right. */

@@ -13,10 +13,6 @@ import { findRecord, parseId, serverUrl } from './show-command.ts';
 const NO_SUCCESS_STATUS = 3;
 const DEFAULT_WIDTH = 100;
 
-interface DiagnoseFlags extends RecordFlags {
-  readonly json?: boolean;
-}
-
 const titles: Readonly<Record<Diagnosis['outcome'], readonly [title: string, colour: Colour]>> = {
   succeeds: ['Would succeed', 'green'],
   executed: ['Executed', 'green'],
@@ -45,7 +41,7 @@ Examples:
   $ lanescan diagnose 0x58521b02 --json | jq -r .gasLimit
   $ lanescan diagnose 0x58521b02b1b25a1cbbc6ba2f5ea4dd9a5ef3e3b4d6ba0fd5cc8cf0c3ce860ca4 --url https://lanescan.example`,
     )
-    .action(async (text: string, flags: DiagnoseFlags) => {
+    .action(async (text: string, flags: RecordFlags & { json?: boolean }) => {
       const id = parseId(text, command);
       const config = configOf(flags, context);
       await withRecords(flags, config, context, async (records) => {

@@ -1,15 +1,14 @@
-import { once } from 'node:events';
 import {
   accessSync,
+  appendFileSync,
+  closeSync,
   constants,
   createReadStream,
-  createWriteStream,
+  openSync,
   statSync,
-  type WriteStream,
 } from 'node:fs';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
-import { finished } from 'node:stream/promises';
 import type { Command } from 'commander';
 import type { WriteLog } from '../../base/log.ts';
 import { OperatorError } from '../../base/operator-error.ts';
@@ -17,14 +16,7 @@ import { type ImportReport, importRecords, type RejectedLine } from '../../inges
 import type { Store } from '../../store/store.ts';
 import { printable } from '../../text/format.ts';
 import type { ConfigFlags } from '../config/config.ts';
-import {
-  type CliContext,
-  configOf,
-  schemaFor,
-  withLogOption,
-  withStore,
-  withStoreOptions,
-} from '../context.ts';
+import { type CliContext, configOf, withLogOption, withStoreOptions, withWriter } from '../context.ts';
 import { logWriter, openLog } from '../output/command-log.ts';
 import { besideBar, createProgress } from '../output/progress-bar.ts';
 import { clipped } from '../output/terminal-text.ts';
@@ -60,13 +52,7 @@ Examples:
       const inputs = files.map((file) => openInput(file, context));
       const config = configOf(flags, context);
       const log = await openLog(config, context, { stream: besideBar(context.err) });
-      const access = {
-        content: 'real',
-        access: 'write',
-        schema: schemaFor(config),
-        writeLog: logWriter(log, 'store'),
-      } as const;
-      await withStore(config, context, access, async (store) => {
+      await withWriter(config, context, 'real', logWriter(log, 'store'), async (store) => {
         const rejectsFiles = new Set<string>();
         for (const input of inputs) {
           if (context.signal.aborted) context.exitCode = INTERRUPTED_STATUS;
@@ -140,10 +126,10 @@ async function importOne(
     progress.end();
     throw explainBrokenInput(error, input.name);
   } finally {
-    await rejects.close();
+    rejects.close();
   }
   progress.end();
-  context.out.write(summary(input.name, report, rejects.file));
+  context.out.write(summary(input.name, report, rejectsFile));
   if (report.interrupted) context.exitCode = INTERRUPTED_STATUS;
   else if (report.rejected > 0) context.exitCode = REJECTED_STATUS;
 }
@@ -173,22 +159,10 @@ function summary(name: string, report: ImportReport, rejectsFile: string): strin
  * share one are appended.
  */
 function createRejects(file: string, input: string, written: Set<string>) {
-  let stream: WriteStream | undefined;
-  let failure: Error | undefined;
-  const open = async (): Promise<WriteStream> => {
-    const opened = createWriteStream(file, { flags: written.has(file) ? 'a' : 'w' });
-    opened.on('error', (error) => {
-      failure ??= error;
-    });
-    await once(opened, 'open');
-    written.add(file);
-    return opened;
-  };
-  const explained = async <T>(work: () => Promise<T>): Promise<T> => {
+  let descriptor: number | undefined;
+  const explained = (work: () => void): void => {
     try {
-      const result = await work();
-      if (failure) throw failure;
-      return result;
+      work();
     } catch (error) {
       throw new OperatorError(
         `Cannot write the rejected lines of ${input} to ${file}: ${(error as Error).message}.`,
@@ -198,19 +172,13 @@ function createRejects(file: string, input: string, written: Set<string>) {
     }
   };
   return {
-    file,
-    add: ({ line, problems, text }: RejectedLine): Promise<void> =>
-      explained(async () => {
-        stream ??= await open();
-        const hasRoom = stream.write(`${JSON.stringify({ file: input, line, problems, text })}\n`);
-        if (!hasRoom) await once(stream, 'drain');
+    add: async ({ line, problems, text }: RejectedLine): Promise<void> =>
+      explained(() => {
+        descriptor ??= openSync(file, written.has(file) ? 'a' : 'w');
+        written.add(file);
+        appendFileSync(descriptor, `${JSON.stringify({ file: input, line, problems, text })}\n`);
       }),
-    close: (): Promise<void> =>
-      explained(async () => {
-        if (!stream || stream.destroyed) return;
-        stream.end();
-        await finished(stream);
-      }),
+    close: () => explained(() => descriptor !== undefined && closeSync(descriptor)),
   };
 }
 

@@ -7,14 +7,7 @@ import { connectNetwork } from '../../ingest/families.ts';
 import { counted, printable } from '../../text/format.ts';
 import { type Config, type ConfigFlags, networkSourcesOf } from '../config/config.ts';
 import { sourcesToIndex } from '../config/destinations.ts';
-import {
-  type CliContext,
-  configOf,
-  schemaFor,
-  withLogOption,
-  withStore,
-  withStoreOptions,
-} from '../context.ts';
+import { type CliContext, configOf, withLogOption, withStoreOptions, withWriter } from '../context.ts';
 import { knownLosses } from '../doctor/source-findings.ts';
 import { logWriter, openLog } from '../output/command-log.ts';
 import { createIndexProgress } from '../output/index-progress.ts';
@@ -57,13 +50,7 @@ Examples:
       const { startIndexer } = await import('../../ingest/engine/indexer.ts');
       const progress = createIndexProgress(context.err, context.now);
       const log = await openLog(config, context, { stream: progress.logStream });
-      const access = {
-        content: 'real',
-        access: 'write',
-        schema: schemaFor(config),
-        writeLog: logWriter(log, 'store'),
-      } as const;
-      await withStore(config, context, access, async (store) => {
+      await withWriter(config, context, 'real', logWriter(log, 'store'), async (store) => {
         const writeLog = logWriter(log, 'index');
         const indexer = startIndexer({
           sources,

@@ -11,14 +11,7 @@ import type { MirrorCounts, RejectedRecord } from '../../ingest/mirror/mirror-op
 import { createSource } from '../../ingest/mirror/source.ts';
 import { counted, printable } from '../../text/format.ts';
 import type { ConfigFlags } from '../config/config.ts';
-import {
-  type CliContext,
-  configOf,
-  schemaFor,
-  withLogOption,
-  withStore,
-  withStoreOptions,
-} from '../context.ts';
+import { type CliContext, configOf, withLogOption, withStoreOptions, withWriter } from '../context.ts';
 import { logWriter, openLog } from '../output/command-log.ts';
 import { besideBar, createProgress } from '../output/progress-bar.ts';
 import { clipped } from '../output/terminal-text.ts';
@@ -93,12 +86,7 @@ Examples:
         signal: context.signal,
         writeLog,
       });
-      const access = {
-        access: 'write',
-        schema: schemaFor(config),
-        writeLog: logWriter(log, 'store'),
-      } as const;
-      await withStore(config, context, access, async (store) => {
+      await withWriter(config, context, 'any', logWriter(log, 'store'), async (store) => {
         const rejects = flags.rejects === undefined ? undefined : openRejects(flags.rejects);
         const shown = createReporter(source.name, context, writeLog);
         try {

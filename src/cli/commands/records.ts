@@ -31,14 +31,7 @@ export async function withRecords<T>(
   if (flags.url !== undefined) {
     if (flags.data !== undefined)
       throw new UsageError('--url and --data exclude each other.', 'Give the one to read from.');
-    return use(
-      createRemoteRecords({
-        url: flags.url,
-        apiKey: config.apiKey,
-        signal: context.signal,
-        onSimulated: noteSimulated,
-      }),
-    );
+    return use(createRemoteRecords(flags.url, config.apiKey, context.signal, noteSimulated));
   }
   return withStore(withDemo(config, flags, context), context, { connections: 1 }, async (store) => {
     if (store.simulated) noteSimulated();

@@ -1,3 +1,4 @@
+import cluster from 'node:cluster';
 import { setTimeout as delay } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import type { Command } from 'commander';
@@ -73,8 +74,7 @@ Examples:
 With DATABASE_REPLICA_URL (separated by commas) reads go to replicas of that server which have caught up.`,
     )
     .action(async (flags: ServeFlags) => {
-      const primary = connectToPrimary();
-      if (primary) await serveAsWorker(primary, flags, context);
+      if (cluster.isWorker) await serveAsWorker(connectToPrimary(), flags, context);
       else await serve(flags, context);
     });
 }
@@ -129,15 +129,8 @@ async function serveAsWorker(primary: PrimaryLink, flags: ServeFlags, context: C
       signal,
     });
     const { peers } = primary;
-    await serveUntilStopped({
-      config,
-      log,
-      store,
-      webhooks: [],
-      environment: context.environment,
-      signal,
-      peers,
-    });
+    const { environment } = context;
+    await serveUntilStopped({ config, log, store, webhooks: [], environment, signal, peers });
   } catch (error) {
     if (!(error instanceof OperatorError)) throw error;
     primary.reportFailure(error);
@@ -314,11 +307,8 @@ function destinationsOf(
 ): Destinations | undefined {
   if (!config.diagnosis || store.simulated || environment === undefined) return undefined;
   try {
-    return createDestinations({
-      sources: networkSourcesOf(config, environment),
-      signal,
-      writeLog: logWriter(log, 'diagnosis'),
-    });
+    const writeLog = logWriter(log, 'diagnosis');
+    return createDestinations({ sources: networkSourcesOf(config, environment), signal, writeLog });
   } catch (error) {
     // A server that does not index may lack the keys of endpoints. It answers all the same.
     if (!(error instanceof OperatorError)) throw error;

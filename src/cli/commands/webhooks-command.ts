@@ -12,7 +12,7 @@ import { type Subscription, shownTarget } from '../../webhooks/subscription.ts';
 import { type ConfigFlags, UsageError, webhooksOf } from '../config/config.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from '../context.ts';
 import { writeOut } from '../output/output.ts';
-import { cellsOf, fitted } from '../output/terminal-text.ts';
+import { type Column, tableText } from '../output/table.ts';
 import { lanescanVersion } from '../version.ts';
 
 const EXIT_STATUSES = `
@@ -104,28 +104,28 @@ function webhookStates(
 }
 
 function table(lines: readonly WebhookState[], now: number): string {
-  const titles = ['NAME', 'TARGET', 'POSITION', 'LAG', 'PENDING', 'PARKED', 'DELIVERED', ''];
-  const rows = lines.map((line) => [
-    line.name,
-    line.target === null ? '(not in the configuration)' : printable(line.target),
-    line.position ?? '–',
-    ...[line.lag, line.pending, line.parked, line.delivered].map((count) => count.toLocaleString('en')),
-    line.isServed ? 'served' : 'not served',
-  ]);
-  const widths = titles.map((title, i) =>
-    Math.max(cellsOf(title), ...rows.map((row) => cellsOf(row[i] ?? ''))),
-  );
-  const line = (cells: readonly string[]) =>
-    cells
-      .map((cell, i) => fitted(cell, widths[i] ?? 0, i >= 2 && i <= 6 ? 'right' : 'left'))
-      .join('  ')
-      .trimEnd();
+  const count = (title: string, of: (line: WebhookState) => number) =>
+    ({ title, cell: (line: WebhookState) => of(line).toLocaleString('en'), align: 'right' }) as const;
+  const columns: readonly Column<WebhookState>[] = [
+    { title: 'NAME', cell: ({ name }) => name },
+    {
+      title: 'TARGET',
+      cell: ({ target }) => (target === null ? '(not in the configuration)' : printable(target)),
+    },
+    { title: 'POSITION', cell: ({ position }) => position ?? '–', align: 'right' },
+    count('LAG', ({ lag }) => lag),
+    count('PENDING', ({ pending }) => pending),
+    count('PARKED', ({ parked }) => parked),
+    count('DELIVERED', ({ delivered }) => delivered),
+    { title: '', cell: ({ isServed }) => (isServed ? 'served' : 'not served') },
+  ];
   const errors = lines.flatMap(({ name, lastError, lastFailedAt }) =>
     lastError === null || lastFailedAt === null
       ? []
-      : [`${name}: ${age(now - lastFailedAt.getTime())} ago: ${printable(lastError)}`],
+      : [`${name}: ${age(now - lastFailedAt.getTime())} ago: ${printable(lastError)}\n`],
   );
-  return `${[line(titles), ...rows.map(line), ...(errors.length > 0 ? ['', 'Latest errors', ...errors] : [])].join('\n')}\n`;
+  const latest = errors.length > 0 ? `\nLatest errors\n${errors.join('')}` : '';
+  return `${tableText(lines, { columns })}${latest}`;
 }
 
 function addTest(webhooks: Command, context: CliContext): void {

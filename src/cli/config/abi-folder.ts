@@ -12,14 +12,8 @@ const MAX_FILES = 500;
 const MAX_FILE_BYTES = 8 * 1024 * 1024;
 const MAX_ERRORS = 10_000;
 
-export interface LoadedAbis {
-  readonly folder: string;
-  readonly files: number;
-  readonly errors: number;
-}
-
 /** Reads the configured folder; its errors are known from then on, wherever return data is decoded. */
-export function loadAbis({ abisFolder }: Pick<Config, 'abisFolder'>): LoadedAbis | undefined {
+export function loadAbis({ abisFolder }: Pick<Config, 'abisFolder'>) {
   if (abisFolder === null) {
     defineErrors(new Map());
     return undefined;
@@ -43,7 +37,7 @@ export function loadAbis({ abisFolder }: Pick<Config, 'abisFolder'>): LoadedAbis
 }
 
 /** @example '12 errors of 3 ABIs in ./abis' */
-export function describeAbis({ folder, files, errors }: LoadedAbis): string {
+export function describeAbis({ folder, files, errors }: NonNullable<ReturnType<typeof loadAbis>>): string {
   return `${counted(errors, 'error')} of ${counted(files, 'ABI')} in ${folder}`;
 }
 
@@ -67,10 +61,10 @@ function jsonFiles(folder: string): readonly string[] {
 }
 
 function readErrors(file: string): readonly AbiSignature[] {
-  const parsed = errorsOfAbi(readJson(file));
-  if (parsed.ok) return parsed.errors;
+  const errors = errorsOfAbi(readJson(file));
+  if (typeof errors !== 'string') return errors;
   throw new OperatorError(
-    `The ABI ${file} ${parsed.problem}.`,
+    `The ABI ${file} ${errors}.`,
     'Write the ABI as the compiler does, or move the file out of the folder.',
   );
 }

@@ -72,9 +72,7 @@ const termChecks: Record<keyof QTerm, Check> = {
   messageId: (id) => id === null || isMessageId(id),
 };
 const isTerm: Check = (value) => {
-  if (!hasMembers(value, termChecks)) return false;
-  const { addresses, hashes } = value as QTerm;
-  return addresses.length + hashes.length > 0;
+  return hasMembers<QTerm>(value, termChecks) && value.addresses.length + value.hashes.length > 0;
 };
 
 const text = { type: 'string' };
@@ -138,12 +136,12 @@ export const termsKind: FilterKind<readonly QTerm[]> = {
 };
 
 /** Whether an object has exactly these members, each of which passes its check. */
-export function hasMembers(value: unknown, checks: Readonly<Record<string, Check>>): boolean {
+export function hasMembers<T>(value: unknown, checks: Readonly<Record<keyof T & string, Check>>): value is T {
   if (!isObject(value)) return false;
-  const names = Object.keys(checks);
+  const names = Object.keys(checks) as (keyof T & string)[];
   return (
     Object.keys(value).length === names.length &&
-    names.every((name) => Object.hasOwn(value, name) && checks[name]?.(value[name]))
+    names.every((name) => Object.hasOwn(value, name) && checks[name](value[name]))
   );
 }
 

@@ -8,17 +8,6 @@
 import { networkBySelector } from '../networks/networks.ts';
 import type { Hex } from './abi-encoding.ts';
 
-/** What the gas depends on. */
-export interface GasDemand {
-  /** The call data of the transaction. */
-  readonly data: Hex;
-  /** The limit for the receiver. */
-  readonly receiver: bigint;
-  /** For token pools and verifiers, as the message tells it. */
-  readonly others: bigint;
-  readonly transfers: number;
-}
-
 /** What is known of the gas of a prepared execution. */
 export interface ExecutionGas {
   readonly destChainSelector: bigint;
@@ -68,7 +57,20 @@ const countsAsEthereum = new RegExp(
 );
 
 /** The gas that suffices by Ethereum's prices. */
-export function computedGas({ data, receiver, others, transfers }: GasDemand): bigint {
+export function computedGas({
+  data,
+  receiver,
+  others,
+  transfers,
+}: {
+  /** The call data of the transaction. */
+  readonly data: Hex;
+  /** The limit for the receiver. */
+  readonly receiver: bigint;
+  /** For token pools and verifiers, as the message tells it. */
+  readonly others: bigint;
+  readonly transfers: number;
+}): bigint {
   const bytes = BigInt(data.length / 2 - 1);
   const pools = BigInt(transfers) * (TRANSFER_GAS + INTERFACE_CHECK_GAS);
   const copies = COPY_GAS_PER_BYTE * bytes + (bytes * bytes) / BYTES_PER_SQUARED_GAS;

@@ -2,12 +2,11 @@
  * Reads the members of a JSON object of a record: checks them, converts them to their canonical notation, and reports each
  * problem by its JSON path.
  *
- * Members that the record does not define are kept behind the defined ones (`unknown-members.ts`). Members that a source
+ * Members that the record does not define are kept behind the defined ones (see the end of this file). Members that a source
  * left out and that could be derived are listed, so that the history can say that the record came incomplete.
  */
 import { LATEST_TIME, parseTime } from '../../base/iso-time.ts';
 import { type ChainFamily, parseAddress, parseTransactionHash } from '../addresses.ts';
-import { createUnknownMembers, type UnknownMembers } from './unknown-members.ts';
 
 export interface RecordProblem {
   /** JSON path, such as `$.tokenAmounts[0].amount`. */
@@ -25,7 +24,7 @@ export interface Report {
   readonly derived: string[];
   /** Values that are unknown here, each with what is shown instead. */
   readonly unknown: string[];
-  readonly unknownMembers: UnknownMembers;
+  readonly unknownMembers: ReturnType<typeof createUnknownMembers>;
   /** The latest time that the record may name, in milliseconds since 1970 and in the format of `toISOString`. */
   readonly latestMs: number;
   readonly latestTime: string;
@@ -316,4 +315,43 @@ export function describe(value: unknown): string {
   if (typeof value === 'object') return 'an object';
   const text = JSON.stringify(value);
   return text.length > 80 ? `${text.slice(0, 77)}…` : text;
+}
+
+// ---- Members that the contract does not define: what sources have added since, and what they may add. They are kept as the
+// source wrote them. A bound on their size keeps a source from filling the store with them.
+
+/** The most characters of undefined members in one record. */
+const MAX_UNKNOWN_CHARACTERS = 64 * 1024;
+const MAX_DEPTH = 16;
+/** What exports write beside the record, on request: attempts to execute it. They are not part of the record. */
+export const ATTEMPTS_MEMBER = 'executionAttempts';
+const NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,99}$/;
+
+function createUnknownMembers() {
+  let remaining = MAX_UNKNOWN_CHARACTERS;
+  return {
+    /** Whether the member may be kept. Counts it against the bound of the record. */
+    accepts(key: string, value: unknown): boolean {
+      // `__proto__` and other inherited names are not plain members in JavaScript.
+      if (!NAME.test(key) || key in Object.prototype || key === ATTEMPTS_MEMBER) return false;
+      const size = key.length + sizeOf(value, MAX_DEPTH, remaining);
+      if (size > remaining) return false;
+      remaining -= size;
+      return true;
+    },
+  };
+}
+
+/** About how many characters a JSON value has; Infinity for one that is nested too deep or over the limit. */
+function sizeOf(value: unknown, depth: number, limit: number): number {
+  if (typeof value === 'string') return value.length + 2;
+  if (typeof value !== 'object' || value === null) return 8;
+  if (depth === 0) return Number.POSITIVE_INFINITY;
+  let size = 2;
+  for (const [key, member] of Object.entries(value)) {
+    if (key === '__proto__') return Number.POSITIVE_INFINITY;
+    size += key.length + 4 + sizeOf(member, depth - 1, limit);
+    if (size > limit) return Number.POSITIVE_INFINITY;
+  }
+  return size;
 }

@@ -3,7 +3,7 @@
  * every root is blessed (`PermaBlessedCommitStoreAdded`), or before the configured start. The commit store itself is asked
  * about roots of 1.2 and 1.5 lanes whose messages still wait.
  */
-import type { Observation, RangeFact, RootBlessed } from '../../domain/facts.ts';
+import type { Observation, RangeFact, RootFact } from '../../domain/facts.ts';
 import { answerOf, callOf, isBlessed } from './contracts/abi.ts';
 import type { GenuineContract } from './contracts/contracts.ts';
 import type { Chain, Hex } from './rpc/chain.ts';
@@ -19,11 +19,7 @@ export interface BlessingQuestion {
 
 export interface RootBlessings {
   /** @param seen what the answers rest on: no log tells them */
-  ask(
-    questions: readonly BlessingQuestion[],
-    seen: Observation,
-    tip: number,
-  ): Promise<readonly RootBlessed[]>;
+  ask(questions: readonly BlessingQuestion[], seen: Observation, tip: number): Promise<readonly RootFact[]>;
 }
 
 export function createRootBlessings(chain: Chain): RootBlessings {

@@ -206,7 +206,7 @@ networks:
     for (const name of Object.keys(env)) expect(warnings[0]).toContain(name);
     expect(readConfig({ config: yamlFile('') }, { LANESCAN_PORT: '8081' })).toMatchObject({
       port: 8081,
-      logLines: [],
+      warnings: [],
     });
     // The whole way: a verb works, and says so in one line.
     const database = await createTestDatabase();

@@ -1,8 +1,11 @@
 /** Return data nests: whatever stands inside of an off-ramp's error are the words of the contract that it called. */
 import { encodeErrorResult, type Hex, hexToBytes, parseAbi } from 'viem';
 import { describe, expect, test } from 'vitest';
-import { type FailedAttempt, failureReason } from '../../../src/domain/failures/failure-reason.ts';
-import { reasonGroup } from '../../../src/domain/failures/reason-group.ts';
+import {
+  type FailedAttempt,
+  failureReason,
+  reasonGroup,
+} from '../../../src/domain/failures/failure-reason.ts';
 
 const TOKEN = '0x779877A7B0D9E8603169DdbD7836e478b4624789';
 const ID = `0x${'11'.repeat(32)}`;
