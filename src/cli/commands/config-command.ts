@@ -1,6 +1,7 @@
 /** `lanescan config`: the effective settings, and where each comes from. Secrets are not shown. */
-import type { Command } from 'commander';
+
 import { printable } from '../../text/format.ts';
+import type { Command } from '../command.ts';
 import {
   type Config,
   type ConfigFlags,
@@ -31,9 +32,7 @@ export function addConfig(program: Command, context: CliContext): void {
     .option('--json', 'one setting a line, as JSON')
     .option('--schema', 'print the JSON Schema of lanescan.yaml instead, for editors')
     .description('print the effective settings, and where each comes from')
-    .addHelpText(
-      'after',
-      `
+    .notes(`
 Flags override the environment, the environment overrides the configuration file, and the file overrides the defaults.
 Passwords, keys and the paths of endpoints are not shown. \`lanescan doctor\` tests the settings.
 
@@ -43,8 +42,7 @@ Examples:
   $ lanescan config --schema > lanescan.schema.json
 
 An editor completes and checks lanescan.yaml if its first line is
-# yaml-language-server: $schema=./lanescan.schema.json`,
-    )
+# yaml-language-server: $schema=./lanescan.schema.json`)
     .action(async (flags: ShowConfigFlags) => {
       if (flags.schema) return writeOut(context.out, settingsJsonSchema());
       const settings = shownSettings(configOf(flags, context), context.environment);

@@ -1,9 +1,9 @@
-import type { Command } from 'commander';
 import type { Logger } from 'pino';
 import type { Fact } from '../../domain/facts.ts';
 import { createSimulation, type Simulation } from '../../ingest/demo/simulation.ts';
 import { untilLater } from '../../ingest/work.ts';
 import { isDatabaseUnavailable, openStore, type Store } from '../../store/store.ts';
+import type { Command } from '../command.ts';
 import { loadAbis } from '../config/abi-folder.ts';
 import { type ConfigFlags, databasePlace, webhooksOf } from '../config/config.ts';
 import { type CliContext, closeStoreAfterStop, configOf, schemaFor, withStoreOptions } from '../context.ts';
@@ -22,16 +22,13 @@ export function addDemo(program: Command, context: CliContext): void {
   withServerOptions(withStoreOptions(program.command('demo')))
     .option('--seed <text>', 'the same seed creates the same network', 'lanescan')
     .description('serve a simulated network with live traffic, to try everything out')
-    .addHelpText(
-      'after',
-      `
+    .notes(`
 The demo has its own store (./data/demo), generates its history at each start, and rejects a store with real records.
 Every response has the header X-Lanescan-Simulated: true.
 
 Examples:
   $ lanescan demo
-  $ lanescan demo --seed other --port 9000`,
-    )
+  $ lanescan demo --seed other --port 9000`)
     .action(async (flags: DemoFlags) => {
       const configured = configOf(flags, context);
       loadAbis(configured);

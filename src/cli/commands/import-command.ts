@@ -9,12 +9,12 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
-import type { Command } from 'commander';
 import type { WriteLog } from '../../base/log.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { type ImportReport, importRecords, type RejectedLine } from '../../ingest/import/import.ts';
 import type { Store } from '../../store/store.ts';
 import { printable } from '../../text/format.ts';
+import type { Command } from '../command.ts';
 import type { ConfigFlags } from '../config/config.ts';
 import { type CliContext, configOf, withLogOption, withStoreOptions, withWriter } from '../context.ts';
 import { logWriter, openLog } from '../output/command-log.ts';
@@ -36,9 +36,7 @@ export function addImport(program: Command, context: CliContext): void {
       'file for rejected lines (default: NAME.rejects.ndjson in the current folder)',
     )
     .description('load message records')
-    .addHelpText(
-      'after',
-      `
+    .notes(`
 One record a line. Imports are idempotent: known records are not duplicated, and an older state of a message never
 replaces a newer one, so the same file can be imported again at any time.
 
@@ -46,8 +44,7 @@ Exit status: 0 all lines imported, 3 some were rejected, 1 the import failed, 13
 
 Examples:
   $ lanescan import records.ndjson archive/*.ndjson.gz
-  $ curl -s https://example.org/records.ndjson.gz | lanescan import -`,
-    )
+  $ curl -s https://example.org/records.ndjson.gz | lanescan import -`)
     .action(async (files: readonly string[], flags: ImportFlags) => {
       const inputs = files.map((file) => openInput(file, context));
       const config = configOf(flags, context);

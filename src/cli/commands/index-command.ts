@@ -1,10 +1,10 @@
-import type { Command } from 'commander';
 import { OperatorError } from '../../base/operator-error.ts';
 import { blockNoun } from '../../domain/chain-families.ts';
 import type { NetworkSource } from '../../ingest/engine/family.ts';
 import type { NetworkStatus } from '../../ingest/engine/indexer.ts';
 import { connectNetwork } from '../../ingest/families.ts';
 import { counted, printable } from '../../text/format.ts';
+import type { Command } from '../command.ts';
 import { type Config, type ConfigFlags, networkSourcesOf } from '../config/config.ts';
 import { sourcesToIndex } from '../config/destinations.ts';
 import { type CliContext, configOf, withLogOption, withStoreOptions, withWriter } from '../context.ts';
@@ -26,9 +26,7 @@ export function addIndex(program: Command, context: CliContext): void {
     .option('--once', 'read everything up to the heads of the chains, then exit')
     .option('--network <name...>', 'only these of the configured networks')
     .description('index the configured networks from their chains, and keep them up to date')
-    .addHelpText(
-      'after',
-      `
+    .notes(`
 The networks are those of lanescan.yaml (see lanescan.example.yaml); \`lanescan doctor\` tests their endpoints. Stopped
 or killed at any moment, it resumes where it was. Several may run: a lease gives each network to one of them at a time.
 
@@ -41,8 +39,7 @@ Examples:
   $ lanescan index                                        follow all networks
   $ lanescan index --once                                 catch up, then exit
   $ lanescan index --network ethereum-mainnet-base-1      one network
-  $ lanescan serve --index                                the same beside the API, in one process`,
-    )
+  $ lanescan serve --index                                the same beside the API, in one process`)
     .action(async (flags: IndexFlags) => {
       const config = configOf(flags, context);
       const sources = chosenSources(config, context, flags.network);

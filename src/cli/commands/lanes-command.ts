@@ -1,10 +1,10 @@
-import type { Command } from 'commander';
 import { DEFAULT_WINDOW_DAYS, MAX_WINDOW_DAYS } from '../../api/routes/lanes-route.ts';
 import { selector, wholeNumber } from '../../domain/filters/parameter-values.ts';
 import { parseParameters } from '../../domain/filters/search-parameters.ts';
 import type { LaneEnds, LaneStatistics } from '../../store/query/lanes.ts';
 import { age, counted, duration, grouped, printable, printableJson } from '../../text/format.ts';
 import { networkName } from '../../text/message-words.ts';
+import type { Command } from '../command.ts';
 import { type CliContext, configOf } from '../context.ts';
 import { writeNote, writeOut } from '../output/output.ts';
 import { type Column, columnWidths, tableText, tableWidth } from '../output/table.ts';
@@ -30,9 +30,7 @@ export function addLanes(program: Command, context: CliContext): void {
     )
     .option('--json', 'one lane a line, as in /v2/lanes');
   withRecordOptions(command)
-    .addHelpText(
-      'after',
-      `
+    .notes(`
 The busiest lane comes first. P50 and P99 are percentiles of the delivery time; OVERDUE counts messages in flight for
 longer than P99; MISSING counts missing sequence numbers (\`lanescan audit\` lists them). On a narrow terminal the table
 leaves out columns.
@@ -40,8 +38,7 @@ leaves out columns.
 Examples:
   $ lanescan lanes
   $ lanescan lanes --source sepolia --url https://lanescan.example
-  $ lanescan lanes --dest solana-devnet --window-days 7 --json`,
-    )
+  $ lanescan lanes --dest solana-devnet --window-days 7 --json`)
     .action(async (flags: LaneFlags) => {
       // First: it defines networks that flags may name.
       const config = configOf(flags, context);

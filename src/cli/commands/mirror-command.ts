@@ -1,5 +1,4 @@
 import { appendFileSync } from 'node:fs';
-import type { Command } from 'commander';
 import { parseTime } from '../../base/iso-time.ts';
 import type { WriteLog } from '../../base/log.ts';
 import { OperatorError } from '../../base/operator-error.ts';
@@ -10,6 +9,7 @@ import { followSource } from '../../ingest/mirror/mirror.ts';
 import type { MirrorCounts, RejectedRecord } from '../../ingest/mirror/mirror-options.ts';
 import { createSource } from '../../ingest/mirror/source.ts';
 import { counted, printable } from '../../text/format.ts';
+import type { Command } from '../command.ts';
 import type { ConfigFlags } from '../config/config.ts';
 import { type CliContext, configOf, withLogOption, withStoreOptions, withWriter } from '../context.ts';
 import { logWriter, openLog } from '../output/command-log.ts';
@@ -51,9 +51,7 @@ export function addMirror(program: Command, context: CliContext): void {
   command.option('--rejects <file>', 'file for rejected records, with their reasons');
   addFilterOptions(command);
   withLogOption(withStoreOptions(command))
-    .addHelpText(
-      'after',
-      `
+    .notes(`
 Stopped or killed at any moment, it resumes where it was. Records pass the same checks as in an import; invalid ones are
 logged, counted and fetched again later. Credentials go into the URL; they are never shown.
 
@@ -62,8 +60,7 @@ Exit status: 0 up to date or stopped, 3 some records were rejected, 1 failure, 1
 Examples:
   $ lanescan mirror https://lanescan.example.org
   $ lanescan mirror https://lanescan.example.org --since 2026-01-01T00:00:00Z --once
-  $ lanescan mirror http://127.0.0.1:8080 --source ethereum-testnet-sepolia --rate 50`,
-    )
+  $ lanescan mirror http://127.0.0.1:8080 --source ethereum-testnet-sepolia --rate 50`)
     .action(async (url: string, flags: MirrorFlags) => {
       const filters = rawParameters(flags, filterNames, command);
       asUsage(() => parseFilters(filters), command);

@@ -1,7 +1,7 @@
 /** Where the reading commands (search, show, lanes, audit, export) read: the configured store, or a server by its URL. */
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import type { Command } from 'commander';
+import type { Command } from '../command.ts';
 import { type Config, type ConfigFlags, UsageError } from '../config/config.ts';
 import { type CliContext, withStore, withStoreOptions } from '../context.ts';
 import type { Records } from './records-interface.ts';

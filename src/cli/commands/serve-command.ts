@@ -1,7 +1,6 @@
 import cluster from 'node:cluster';
 import { setTimeout as delay } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
-import type { Command } from 'commander';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { Destinations } from '../../api/execution/diagnoses.ts';
@@ -15,6 +14,7 @@ import { isDoneWithin } from '../../store/server/time-limit.ts';
 import { openStore, type Store } from '../../store/store.ts';
 import { type Dispatcher, startDispatcher } from '../../webhooks/dispatcher.ts';
 import type { Subscription } from '../../webhooks/subscription.ts';
+import type { Command } from '../command.ts';
 import { describeAbis, loadAbis } from '../config/abi-folder.ts';
 import {
   type Config,
@@ -61,9 +61,7 @@ export function addServe(program: Command, context: CliContext): void {
     .option('--index', 'also read the lanes of the configured networks, as `lanescan index` does')
     .option('--processes <number>', 'number of worker processes, best one for each core (default: 1)')
     .description('answer the API over HTTP')
-    .addHelpText(
-      'after',
-      `
+    .notes(`
 Examples:
   $ lanescan serve                                    on http://127.0.0.1:8080, data in ./data
   $ lanescan serve --host 0.0.0.0 --port 80           for other machines too
@@ -71,8 +69,7 @@ Examples:
   $ lanescan serve --processes 4                      with four worker processes on one port
   $ DATABASE_URL=postgresql://… lanescan serve        on a PostgreSQL server of your own
 
-With DATABASE_REPLICA_URL (separated by commas) reads go to replicas of that server which have caught up.`,
-    )
+With DATABASE_REPLICA_URL (separated by commas) reads go to replicas of that server which have caught up.`)
     .action(async (flags: ServeFlags) => {
       if (cluster.isWorker) await serveAsWorker(connectToPrimary(), flags, context);
       else await serve(flags, context);

@@ -1,7 +1,7 @@
-import type { Command } from 'commander';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { Message } from '../../domain/message.ts';
 import { printable, printableJson } from '../../text/format.ts';
+import type { Command } from '../command.ts';
 import { loadAbis } from '../config/abi-folder.ts';
 import type { Config } from '../config/config.ts';
 import { type CliContext, configOf } from '../context.ts';
@@ -20,17 +20,14 @@ export function addShow(program: Command, context: CliContext): void {
     .argument('<id>', 'message id: all digits, its first digits, or shortened as by `lanescan search`')
     .option('--json', 'the record as JSON')
     .description('one message, in full')
-    .addHelpText(
-      'after',
-      `
+    .notes(`
 Exit status: 0 found, 1 unknown message, 2 not a message id.
 
 Examples:
   $ lanescan show 0x58521b02b1b25a1cbbc6ba2f5ea4dd9a5ef3e3b4d6ba0fd5cc8cf0c3ce860ca4
   $ lanescan show 0x58521b02…860ca4
   $ lanescan show 0x58521b02 --json | jq .fees
-  $ lanescan show 0x58521b02b1b25a1cbbc6ba2f5ea4dd9a5ef3e3b4d6ba0fd5cc8cf0c3ce860ca4 --url https://lanescan.example`,
-    )
+  $ lanescan show 0x58521b02b1b25a1cbbc6ba2f5ea4dd9a5ef3e3b4d6ba0fd5cc8cf0c3ce860ca4 --url https://lanescan.example`)
     .action(async (text: string, flags: RecordFlags & { json?: boolean }) => {
       const id = parseId(text, command);
       const config = configOf(flags, context);

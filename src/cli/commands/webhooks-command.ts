@@ -1,4 +1,3 @@
-import type { Command } from 'commander';
 import { nearestName } from '../../base/nearest-name.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { WebhookBacklog } from '../../store/ledger/webhook-deliveries.ts';
@@ -9,6 +8,7 @@ import { signedHeaders, testEvent } from '../../webhooks/event.ts';
 import { decideRetry } from '../../webhooks/retry.ts';
 import { createSender } from '../../webhooks/sender.ts';
 import { type Subscription, shownTarget } from '../../webhooks/subscription.ts';
+import type { Command } from '../command.ts';
 import { type ConfigFlags, UsageError, webhooksOf } from '../config/config.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from '../context.ts';
 import { writeOut } from '../output/output.ts';
@@ -22,14 +22,11 @@ export function addWebhooks(program: Command, context: CliContext): void {
   const webhooks = program
     .command('webhooks')
     .description('list, test and replay the webhooks of lanescan.yaml (`serve` delivers them)')
-    .addHelpText(
-      'after',
-      `
+    .notes(`
 Examples:
   $ lanescan webhooks list
   $ lanescan webhooks test ops-alerts
-  $ lanescan webhooks replay ops-alerts --parked`,
-    );
+  $ lanescan webhooks replay ops-alerts --parked`);
   addList(webhooks, context);
   addTest(webhooks, context);
   addReplay(webhooks, context);
@@ -43,17 +40,14 @@ function addList(webhooks: Command, context: CliContext): void {
   withStoreOptions(webhooks.command('list'))
     .option('--json', 'one JSON object a line')
     .description('position, pending and parked deliveries, and the latest error of each webhook')
-    .addHelpText(
-      'after',
-      `
+    .notes(`
 LAG counts changes that were not processed yet, PENDING deliveries that wait for an attempt, PARKED those that were
 given up after a day. A server renews its lease on a webhook every few seconds; "not served" means that none holds it.
 ${EXIT_STATUSES}
 
 Examples:
   $ lanescan webhooks list
-  $ lanescan webhooks list --json | jq 'select(.parked > 0)'`,
-    )
+  $ lanescan webhooks list --json | jq 'select(.parked > 0)'`)
     .action(async (flags: ListFlags) => {
       const config = configOf(flags, context);
       const configured = webhooksOf(config, context.environment);
@@ -134,14 +128,11 @@ function addTest(webhooks: Command, context: CliContext): void {
     .argument('<name>', 'name of the webhook')
     .option('--config <file>', 'configuration file (default: ./lanescan.yaml where there is one)')
     .description('send a signed event of type lanescan.test now, and show the response')
-    .addHelpText(
-      'after',
-      `
+    .notes(`
 Exit status: 0 the receiver accepted it (2xx), 1 it did not, 2 wrong usage.
 
 Examples:
-  $ lanescan webhooks test ops-alerts`,
-    )
+  $ lanescan webhooks test ops-alerts`)
     .action(async (name: string, flags: ConfigFlags) => {
       const subscription = namedWebhook(name, flags, context);
       const startedAt = context.now();
@@ -178,16 +169,13 @@ function addReplay(webhooks: Command, context: CliContext): void {
     .option('--parked', 'deliver parked events again')
     .option('--after <position>', 'deliver every matching change after this position again (0: all)')
     .description('deliver again, through the running servers or the next one that starts')
-    .addHelpText(
-      'after',
-      `
+    .notes(`
 Events keep their webhook-id, so that a receiver recognises those it already has.
 ${EXIT_STATUSES}
 
 Examples:
   $ lanescan webhooks replay ops-alerts --parked
-  $ lanescan webhooks replay ops-alerts --after 120000`,
-    )
+  $ lanescan webhooks replay ops-alerts --after 120000`)
     .action(async (name: string, flags: ReplayFlags) => {
       if ((flags.after === undefined) === (flags.parked === undefined)) {
         throw new UsageError(

@@ -1,13 +1,13 @@
 import { statfs } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import path from 'node:path';
-import type { Command } from 'commander';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { Message } from '../../domain/message.ts';
 import { NotInitialisedError, OlderSchemaError } from '../../store/schema/schema-errors.ts';
 import { connectionsNeeded } from '../../store/server/connection-budget.ts';
 import type { Store } from '../../store/store.ts';
 import { age, counted, printable } from '../../text/format.ts';
+import type { Command } from '../command.ts';
 import { walkDerivedRows } from '../commands/repair-command.ts';
 import { withServerOptions } from '../commands/serve-command.ts';
 import { describeAbis, loadAbis } from '../config/abi-folder.ts';
@@ -40,9 +40,7 @@ export function addDoctor(program: Command, context: CliContext): void {
   withServerOptions(withStoreOptions(program.command('doctor')))
     .option('--deep', 'also compare every record with the rows derived from it (reads the whole store)')
     .description('find problems with the configuration, endpoints, database and port, and how to fix them')
-    .addHelpText(
-      'after',
-      `
+    .notes(`
 Checks the configuration, Node, the networks to index and whether an indexer is alive, the database and its replicas,
 the disk and the port, and says how to fix each problem. For every endpoint it tests the chain, how much history there is
 and which requests are accepted; for every replica, the database it belongs to and how far it is behind. No password and
@@ -55,8 +53,7 @@ Exit status: 0 no problems, 1 problems that must be fixed.
 
 Examples:
   $ lanescan doctor
-  $ DATABASE_URL=postgresql://… lanescan doctor --port 80`,
-    )
+  $ DATABASE_URL=postgresql://… lanescan doctor --port 80`)
     .action(async (flags: DoctorFlags) => {
       const paint = createPaint(context.out, context.environment);
       const counts = { ok: 0, warning: 0, error: 0 };

@@ -108,15 +108,15 @@ export class Members {
   }
 
   /** `null` for a member that is null or absent, otherwise the result of `read`. */
-  nullable<T>(key: string, read: () => T): T | null {
-    return this.has(key) ? read() : null;
+  nullable<T>(key: string, read: (key: string) => T): T | null {
+    return this.has(key) ? read(key) : null;
   }
 
-  /** The result of `read`, or for a member that is null or absent the result of `derive`. */
-  derivable<T>(key: string, read: () => T, derive: () => T): T {
-    if (this.has(key)) return read();
+  /** The result of `read`, or `derived` for a member that is null or absent. */
+  derivable<T>(key: string, derived: T, read: (key: string) => T): T {
+    if (this.has(key)) return read(key);
     this.report.derived.push(this.at(key));
-    return derive();
+    return derived;
   }
 
   text(key: string, what: string, accepts?: (text: string) => boolean, maxLength = MAX_TEXT_LENGTH): string {
@@ -230,6 +230,10 @@ export class Members {
       return [];
     }
     return value.flatMap((element, index) => read(element, `${this.at(key)}[${index}]`) ?? []);
+  }
+
+  objects<T extends object>(key: string, read: (members: Members) => T): T[] {
+    return this.array(key, (element, path) => readObject(element, path, this.report, read));
   }
 }
 
