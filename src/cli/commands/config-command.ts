@@ -2,24 +2,13 @@
 
 import { printable } from '../../text/format.ts';
 import type { Command } from '../command.ts';
-import {
-  type Config,
-  type ConfigFlags,
-  networkSourcesOf,
-  settingKeys,
-  webhooksOf,
-} from '../config/config.ts';
+import { type Config, type ConfigFlags, settingKeys } from '../config/config.ts';
 import { settingsJsonSchema } from '../config/settings-documents.ts';
 import { type CliContext, configOf, withStoreOptions } from '../context.ts';
 import { writeOut } from '../output/output.ts';
 import { type Column, columnWidths, tableText } from '../output/table.ts';
 import { createPaint } from '../output/terminal-text.ts';
 import { withServerOptions } from './serve-command.ts';
-
-interface ShowConfigFlags extends ConfigFlags {
-  readonly json?: boolean;
-  readonly schema?: boolean;
-}
 
 interface ShownSetting {
   readonly key: string;
@@ -43,7 +32,7 @@ Examples:
 
 An editor completes and checks lanescan.yaml if its first line is
 # yaml-language-server: $schema=./lanescan.schema.json`)
-    .action(async (flags: ShowConfigFlags) => {
+    .action(async (flags: ConfigFlags & { json?: boolean; schema?: boolean }) => {
       if (flags.schema) return writeOut(context.out, settingsJsonSchema());
       const settings = shownSettings(configOf(flags, context), context.environment);
       return writeOut(context.out, flags.json ? jsonLines(settings) : table(settings, context));
@@ -61,11 +50,11 @@ function shownSettings(config: Config, environment: NodeJS.ProcessEnv): readonly
     tokens: config.read('tokens').map(({ symbol, address }) => symbol ?? address),
     labels: config.read('labels').map(({ name }) => name),
     explorers: [...config.read('explorers').values()].map((website) => website ?? 'none'),
-    networks: networkSourcesOf(config, environment).map(({ network, rpc }) => ({
+    networks: config.read('networks', environment).map(({ network, rpc }) => ({
       network: network.name,
       rpc: rpc.map(({ host }) => host),
     })),
-    webhooks: webhooksOf(config, environment).map(({ name }) => name),
+    webhooks: config.read('webhooks', environment).map(({ name }) => name),
   };
   return ['database', 'replicas', ...settingKeys].map((key) => ({
     key,

@@ -5,7 +5,7 @@ import { untilLater } from '../../ingest/work.ts';
 import { isDatabaseUnavailable, openStore, type Store } from '../../store/store.ts';
 import type { Command } from '../command.ts';
 import { loadAbis } from '../config/abi-folder.ts';
-import { type ConfigFlags, databasePlace, webhooksOf } from '../config/config.ts';
+import { type ConfigFlags, databasePlace } from '../config/config.ts';
 import { type CliContext, closeStoreAfterStop, configOf, schemaFor, withStoreOptions } from '../context.ts';
 import { logWriter, openLog } from '../output/command-log.ts';
 import { serveUntilStopped, withServerOptions } from './serve-command.ts';
@@ -13,10 +13,6 @@ import { serveUntilStopped, withServerOptions } from './serve-command.ts';
 const STEP_INTERVAL_MS = 500;
 const LOG_INTERVAL_MS = 2_000;
 const BATCH_FACTS = 5_000;
-
-interface DemoFlags extends ConfigFlags {
-  readonly seed: string;
-}
 
 export function addDemo(program: Command, context: CliContext): void {
   withServerOptions(withStoreOptions(program.command('demo')))
@@ -29,10 +25,10 @@ Every response has the header X-Lanescan-Simulated: true.
 Examples:
   $ lanescan demo
   $ lanescan demo --seed other --port 9000`)
-    .action(async (flags: DemoFlags) => {
+    .action(async (flags: ConfigFlags & { seed: string }) => {
       const configured = configOf(flags, context);
       loadAbis(configured);
-      const webhooks = webhooksOf(configured, context.environment);
+      const webhooks = configured.read('webhooks', context.environment);
       const config =
         flags.data === undefined
           ? { ...configured, dataFolder: `${configured.dataFolder}/demo` }

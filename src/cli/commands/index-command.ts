@@ -5,7 +5,7 @@ import type { NetworkStatus } from '../../ingest/engine/indexer.ts';
 import { connectNetwork } from '../../ingest/families.ts';
 import { counted, printable } from '../../text/format.ts';
 import type { Command } from '../command.ts';
-import { type Config, type ConfigFlags, networkSourcesOf } from '../config/config.ts';
+import type { Config, ConfigFlags } from '../config/config.ts';
 import { sourcesToIndex } from '../config/destinations.ts';
 import { type CliContext, configOf, withLogOption, withStoreOptions, withWriter } from '../context.ts';
 import { knownLosses } from '../doctor/source-findings.ts';
@@ -15,11 +15,6 @@ import { lanescanVersion } from '../version.ts';
 
 const INTERRUPTED_STATUS = 130;
 const UNREAD_STATUS = 3;
-
-interface IndexFlags extends ConfigFlags {
-  readonly once?: boolean;
-  readonly network?: readonly string[];
-}
 
 export function addIndex(program: Command, context: CliContext): void {
   withLogOption(withStoreOptions(program.command('index')))
@@ -40,7 +35,7 @@ Examples:
   $ lanescan index --once                                 catch up, then exit
   $ lanescan index --network ethereum-mainnet-base-1      one network
   $ lanescan serve --index                                the same beside the API, in one process`)
-    .action(async (flags: IndexFlags) => {
+    .action(async (flags: ConfigFlags & { once?: boolean; network?: readonly string[] }) => {
       const config = configOf(flags, context);
       const sources = chosenSources(config, context, flags.network);
       // Loaded on demand: no other command needs it.
@@ -95,7 +90,7 @@ export function chosenSources(
   { environment }: CliContext,
   names: readonly string[] = [],
 ): readonly NetworkSource[] {
-  const sources = networkSourcesOf(config, environment);
+  const sources = config.read('networks', environment);
   if (sources.length === 0) {
     throw new OperatorError(
       'No networks are configured.',

@@ -8,10 +8,6 @@ import { createProgress } from '../output/progress-bar.ts';
 const INTERRUPTED_STATUS = 130;
 const UNREPAIRED_STATUS = 1;
 
-interface RepairFlags extends ConfigFlags {
-  readonly dryRun?: boolean;
-}
-
 export function addRepair(program: Command, context: CliContext): void {
   withStoreOptions(program.command('repair'))
     .option('--dry-run', 'only compare, as `lanescan doctor --deep` does')
@@ -26,7 +22,7 @@ Exit status: 0 everything agrees, 1 something cannot be repaired (or, with --dry
 Examples:
   $ lanescan repair --dry-run
   $ lanescan repair`)
-    .action(async ({ dryRun = false, ...flags }: RepairFlags) => {
+    .action(async ({ dryRun = false, ...flags }: ConfigFlags & { dryRun?: boolean }) => {
       const access = dryRun ? 'read' : 'write';
       await withStore(configOf(flags, context), context, { access, connections: 1 }, async (store) => {
         const report = await walkDerivedRows(store, dryRun ? 'compare' : 'repair', context);

@@ -16,13 +16,7 @@ import { type Dispatcher, startDispatcher } from '../../webhooks/dispatcher.ts';
 import type { Subscription } from '../../webhooks/subscription.ts';
 import type { Command } from '../command.ts';
 import { describeAbis, loadAbis } from '../config/abi-folder.ts';
-import {
-  type Config,
-  type ConfigFlags,
-  databasePlace,
-  networkSourcesOf,
-  webhooksOf,
-} from '../config/config.ts';
+import { type Config, type ConfigFlags, databasePlace } from '../config/config.ts';
 import { createDestinations } from '../config/destinations.ts';
 import { type CliContext, configOf, schemaFor, withLogOption, withStoreOptions } from '../context.ts';
 import { logWriter, openLog } from '../output/command-log.ts';
@@ -80,7 +74,7 @@ async function serve(flags: ServeFlags, context: CliContext): Promise<void> {
   const config = configOf(flags, context);
   const abis = loadAbis(config);
   const sources = flags.index ? chosenSources(config, context) : [];
-  const webhooks = webhooksOf(config, context.environment);
+  const webhooks = config.read('webhooks', context.environment);
   const { processes } = config;
   context.drainMs = config.drainSeconds * 1_000;
   const log = await openLog(config, context, { isBatched: true });
@@ -305,7 +299,7 @@ function destinationsOf(
   if (!config.diagnosis || store.simulated || environment === undefined) return undefined;
   try {
     const writeLog = logWriter(log, 'diagnosis');
-    return createDestinations({ sources: networkSourcesOf(config, environment), signal, writeLog });
+    return createDestinations({ sources: config.read('networks', environment), signal, writeLog });
   } catch (error) {
     // A server that does not index may lack the keys of endpoints. It answers all the same.
     if (!(error instanceof OperatorError)) throw error;

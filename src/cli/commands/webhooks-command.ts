@@ -9,7 +9,7 @@ import { decideRetry } from '../../webhooks/retry.ts';
 import { createSender } from '../../webhooks/sender.ts';
 import { type Subscription, shownTarget } from '../../webhooks/subscription.ts';
 import type { Command } from '../command.ts';
-import { type ConfigFlags, UsageError, webhooksOf } from '../config/config.ts';
+import { type ConfigFlags, UsageError } from '../config/config.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from '../context.ts';
 import { writeOut } from '../output/output.ts';
 import { type Column, tableText } from '../output/table.ts';
@@ -32,10 +32,6 @@ Examples:
   addReplay(webhooks, context);
 }
 
-interface ListFlags extends ConfigFlags {
-  readonly json?: boolean;
-}
-
 function addList(webhooks: Command, context: CliContext): void {
   withStoreOptions(webhooks.command('list'))
     .option('--json', 'one JSON object a line')
@@ -48,9 +44,9 @@ ${EXIT_STATUSES}
 Examples:
   $ lanescan webhooks list
   $ lanescan webhooks list --json | jq 'select(.parked > 0)'`)
-    .action(async (flags: ListFlags) => {
+    .action(async (flags: ConfigFlags & { json?: boolean }) => {
       const config = configOf(flags, context);
-      const configured = webhooksOf(config, context.environment);
+      const configured = config.read('webhooks', context.environment);
       await withStore(config, context, { connections: 1 }, async (store) => {
         const lines = webhookStates(configured, await store.webhooks.backlog());
         if (flags.json) {
@@ -158,11 +154,6 @@ Examples:
     });
 }
 
-interface ReplayFlags extends ConfigFlags {
-  readonly after?: string;
-  readonly parked?: boolean;
-}
-
 function addReplay(webhooks: Command, context: CliContext): void {
   withStoreOptions(webhooks.command('replay'))
     .argument('<name>', 'name of the webhook')
@@ -176,7 +167,7 @@ ${EXIT_STATUSES}
 Examples:
   $ lanescan webhooks replay ops-alerts --parked
   $ lanescan webhooks replay ops-alerts --after 120000`)
-    .action(async (name: string, flags: ReplayFlags) => {
+    .action(async (name: string, flags: ConfigFlags & { after?: string; parked?: boolean }) => {
       if ((flags.after === undefined) === (flags.parked === undefined)) {
         throw new UsageError(
           'replay takes either --parked or --after.',
@@ -222,7 +213,7 @@ async function rewind({ name }: Subscription, after: bigint, store: Store): Prom
 
 function namedWebhook(name: string, flags: ConfigFlags, context: CliContext): Subscription {
   const config = configOf(flags, context);
-  const configured = webhooksOf(config, context.environment);
+  const configured = config.read('webhooks', context.environment);
   const found = configured.find((subscription) => subscription.name === name);
   if (found) return found;
   const names = configured.map((subscription) => subscription.name);

@@ -11,15 +11,14 @@ import type { Command } from '../command.ts';
 import { walkDerivedRows } from '../commands/repair-command.ts';
 import { withServerOptions } from '../commands/serve-command.ts';
 import { describeAbis, loadAbis } from '../config/abi-folder.ts';
-import { type Config, type ConfigFlags, UsageError, webhooksOf } from '../config/config.ts';
+import { type Config, type ConfigFlags, UsageError } from '../config/config.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from '../context.ts';
 import { writeOut } from '../output/output.ts';
 import { type Colour, createPaint, databaseName } from '../output/terminal-text.ts';
 import { lanescanVersion, oldestNode } from '../version.ts';
 import { clusterFindings, replicaFindings, settingsFindings } from './database-findings.ts';
 import { type Finding, failure, ok, problemFinding, warning } from './finding.ts';
-import { networkFindings } from './network-findings.ts';
-import { sourceFindings } from './source-findings.ts';
+import { networkFindings, sourceFindings } from './source-findings.ts';
 
 const LOW_SPACE_BYTES = 1e9;
 const CLOCK_TOLERANCE_MS = 5 * 60_000;
@@ -127,7 +126,7 @@ function configFinding({ file, origins, host, port, dataFolder, logLevel, databa
 /** No findings where no webhook is configured. */
 function* webhookFindings(config: Config, { environment }: CliContext): Generator<Finding> {
   try {
-    const names = webhooksOf(config, environment).map(({ name }) => name);
+    const names = config.read('webhooks', environment).map(({ name }) => name);
     if (names.length > 0) yield ok(`Webhooks: ${names.map(printable).join(', ')}`);
   } catch (error) {
     yield problemFinding('Webhooks', error);

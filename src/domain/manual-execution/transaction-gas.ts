@@ -16,13 +16,6 @@ export interface ExecutionGas {
   readonly tellsTokenGas: boolean;
 }
 
-export interface TransactionGas {
-  /** Null where no gas is known to suffice: then nothing should be sent. */
-  readonly gas: bigint | null;
-  /** Why it is not an estimate; null where it is one. */
-  readonly note: string | null;
-}
-
 const INTRINSIC_GAS = 21_000n;
 /** Of call data without a zero byte; at least the second price is charged for it, however little is executed (EIP-7623). */
 const GAS_PER_BYTE = 16n;
@@ -83,6 +76,9 @@ export function computedGas({
 }
 
 /**
+ * The gas, null where none is known to suffice: then nothing should be sent. `note` says why it is not an estimate; it is null
+ * where it is one.
+ *
  * @param gasLimit for the receiver
  * @param estimate of an endpoint, ignored beyond bounds
  */
@@ -90,7 +86,7 @@ export function transactionGas(
   prepared: ExecutionGas,
   gasLimit: bigint | undefined,
   estimate: bigint | null,
-): TransactionGas {
+): { readonly gas: bigint | null; readonly note: string | null } {
   const selector = prepared.destChainSelector.toString();
   const network = networkBySelector(selector)?.name ?? `network ${selector}`;
   const computed = prepared.computedGas(gasLimit);

@@ -37,17 +37,8 @@ export type ParsedMessage =
   | ({ readonly ok: true; readonly message: Message } & ParserRemarks)
   | { readonly ok: false; readonly problems: readonly RecordProblem[] };
 
-/** What a valid record had beyond the contract, or lacked of it. Paths have `[]` for any element of a list. */
-export interface ParserRemarks {
-  /** Members that the record does not define, which were kept. */
-  readonly kept: readonly string[];
-  /** Members that were dropped: too large, or with a name or value that no record can have. */
-  readonly ignored: readonly string[];
-  /** Members that the source left out and that were derived, with the index of the element. */
-  readonly derived: readonly string[];
-  /** Values that are unknown here, each with what is shown instead. */
-  readonly unknown: readonly string[];
-}
+/** What a valid record had beyond the contract, or lacked of it. Paths have `[]` for any element of a list, but in `derived`. */
+export type ParserRemarks = Readonly<Pick<Report, 'kept' | 'ignored' | 'derived' | 'unknown'>>;
 
 /**
  * `now` is the reader's clock, in milliseconds since 1970: times of more than a day after it are problems. Left out, any time
