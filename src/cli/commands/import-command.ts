@@ -10,7 +10,7 @@ import {
 import path from 'node:path';
 import type { Readable } from 'node:stream';
 import type { WriteLog } from '../../base/log.ts';
-import { OperatorError } from '../../base/operator-error.ts';
+import { explained, OperatorError } from '../../base/operator-error.ts';
 import { type ImportReport, importRecords, type RejectedLine } from '../../ingest/import/import.ts';
 import type { Store } from '../../store/store.ts';
 import { printable } from '../../text/format.ts';
@@ -69,17 +69,16 @@ interface Input {
 /** Checks every file before the first is read, so that a typing mistake does not fail the import after an hour. */
 function openInput(file: string, context: CliContext): Input {
   if (file === '-') return { name: 'stdin', size: null, open: () => context.input };
-  let size: number | null;
-  try {
-    const stats = statSync(file);
-    if (stats.isDirectory()) throw new Error('it is a folder');
-    accessSync(file, constants.R_OK);
-    size = stats.isFile() ? stats.size : null;
-  } catch (error) {
-    throw new OperatorError(`Cannot read ${file}: ${(error as Error).message}.`, 'Check the path.', {
-      cause: error,
-    });
-  }
+  const size = explained(
+    () => {
+      const stats = statSync(file);
+      if (stats.isDirectory()) throw new Error('it is a folder');
+      accessSync(file, constants.R_OK);
+      return stats.isFile() ? stats.size : null;
+    },
+    (message) => `Cannot read ${file}: ${message}.`,
+    'Check the path.',
+  );
   return { name: file, size, open: () => createReadStream(file) };
 }
 
@@ -157,25 +156,20 @@ function summary(name: string, report: ImportReport, rejectsFile: string): strin
  */
 function createRejects(file: string, input: string, written: Set<string>) {
   let descriptor: number | undefined;
-  const explained = (work: () => void): void => {
-    try {
-      work();
-    } catch (error) {
-      throw new OperatorError(
-        `Cannot write the rejected lines of ${input} to ${file}: ${(error as Error).message}.`,
-        'Choose another file with --rejects.',
-        { cause: error },
-      );
-    }
-  };
+  const write = (work: () => void): void =>
+    explained(
+      work,
+      (message) => `Cannot write the rejected lines of ${input} to ${file}: ${message}.`,
+      'Choose another file with --rejects.',
+    );
   return {
     add: async ({ line, problems, text }: RejectedLine): Promise<void> =>
-      explained(() => {
+      write(() => {
         descriptor ??= openSync(file, written.has(file) ? 'a' : 'w');
         written.add(file);
         appendFileSync(descriptor, `${JSON.stringify({ file: input, line, problems, text })}\n`);
       }),
-    close: () => explained(() => descriptor !== undefined && closeSync(descriptor)),
+    close: () => write(() => descriptor !== undefined && closeSync(descriptor)),
   };
 }
 

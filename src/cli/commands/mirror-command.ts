@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs';
 import { parseTime } from '../../base/iso-time.ts';
 import type { WriteLog } from '../../base/log.ts';
-import { OperatorError } from '../../base/operator-error.ts';
+import { explained } from '../../base/operator-error.ts';
 import { filterNames } from '../../domain/filters/filter-table.ts';
 import { parseFilters } from '../../domain/filters/search-parameters.ts';
 import { jsonText } from '../../ingest/mirror/intake.ts';
@@ -116,17 +116,12 @@ Examples:
 
 /** Appends one line for each rejected record, at once: they are few, and a mirror may be killed at any moment. */
 function openRejects(file: string): (record: RejectedRecord) => void {
-  const write = (text: string) => {
-    try {
-      appendFileSync(file, text);
-    } catch (error) {
-      throw new OperatorError(
-        `Cannot write rejected records to ${file}: ${(error as Error).message}.`,
-        'Choose another file with --rejects.',
-        { cause: error },
-      );
-    }
-  };
+  const write = (text: string): void =>
+    explained(
+      () => appendFileSync(file, text),
+      (message) => `Cannot write rejected records to ${file}: ${message}.`,
+      'Choose another file with --rejects.',
+    );
   write('');
   return (record) => write(`${jsonText(record) ?? JSON.stringify({ ...record, record: null })}\n`);
 }

@@ -1,7 +1,7 @@
 /** The folder of ABIs (`abis` in lanescan.yaml), whose errors name the reasons of failed executions. */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { OperatorError } from '../../base/operator-error.ts';
+import { explained, OperatorError } from '../../base/operator-error.ts';
 import { type AbiSignature, selectorOf } from '../../domain/abi-types.ts';
 import { errorsOfAbi } from '../../domain/failures/abi-errors.ts';
 import { defineErrors } from '../../domain/failures/revert-data.ts';
@@ -42,16 +42,11 @@ export function describeAbis({ folder, files, errors }: NonNullable<ReturnType<t
 }
 
 function jsonFiles(folder: string): readonly string[] {
-  let names: string[];
-  try {
-    names = readdirSync(folder).filter((name) => name.toLowerCase().endsWith('.json'));
-  } catch (error) {
-    throw new OperatorError(
-      `Cannot read the folder of ABIs ${folder}: ${(error as Error).message}.`,
-      'Check `abis` (or LANESCAN_ABIS): it takes a folder of JSON files.',
-      { cause: error },
-    );
-  }
+  const names = explained(
+    () => readdirSync(folder).filter((name) => name.toLowerCase().endsWith('.json')),
+    (message) => `Cannot read the folder of ABIs ${folder}: ${message}.`,
+    'Check `abis` (or LANESCAN_ABIS): it takes a folder of JSON files.',
+  );
   if (names.length > MAX_FILES)
     throw new OperatorError(
       `The folder of ABIs ${folder} has ${counted(names.length, 'JSON file')}; at most ${MAX_FILES} are read.`,
@@ -70,31 +65,22 @@ function readErrors(file: string): readonly AbiSignature[] {
 }
 
 function readJson(file: string): unknown {
-  let text: string;
-  try {
-    const { size } = statSync(file);
-    if (size > MAX_FILE_BYTES)
+  const text = explained(
+    () => {
+      const { size } = statSync(file);
+      if (size <= MAX_FILE_BYTES) return readFileSync(file, 'utf8');
       throw new OperatorError(
         `The ABI ${file} has ${size} bytes; at most ${MAX_FILE_BYTES} are read.`,
         'Keep its member `abi` only.',
       );
-    text = readFileSync(file, 'utf8');
-  } catch (error) {
-    if (error instanceof OperatorError) throw error;
-    throw new OperatorError(
-      `Cannot read the ABI ${file}: ${(error as Error).message}.`,
-      'Check that it is a file that this user may read.',
-      { cause: error },
-    );
-  }
-  try {
+    },
+    (message) => `Cannot read the ABI ${file}: ${message}.`,
+    'Check that it is a file that this user may read.',
+  );
+  return explained(
     // A byte order mark is not part of JSON; editors write it all the same.
-    return JSON.parse(text.replace(/^\uFEFF/, ''));
-  } catch (error) {
-    throw new OperatorError(
-      `The ABI ${file} is not valid JSON: ${(error as Error).message}.`,
-      'Fix the file, or move it out of the folder.',
-      { cause: error },
-    );
-  }
+    () => JSON.parse(text.replace(/^\uFEFF/, '')),
+    (message) => `The ABI ${file} is not valid JSON: ${message}.`,
+    'Fix the file, or move it out of the folder.',
+  );
 }

@@ -6,7 +6,7 @@
  */
 import { readFileSync } from 'node:fs';
 import type { TSchema } from 'typebox';
-import { OperatorError } from '../../base/operator-error.ts';
+import { explained, OperatorError } from '../../base/operator-error.ts';
 import { nearestOf, readSetting, rejectUnknownKey, SettingError } from '../../base/settings.ts';
 import type { DatabasePlace } from '../../store/store.ts';
 import { isKubernetesVariable } from './kubernetes-variables.ts';
@@ -152,16 +152,11 @@ function readSecret(
   if (value !== '') {
     throw new OperatorError(`${name} and ${fileVariable} are both set.`, 'Unset one of them.');
   }
-  let content: string;
-  try {
-    content = readFileSync(file, 'utf8').trim();
-  } catch (error) {
-    throw new OperatorError(
-      `Cannot read ${file}, which ${fileVariable} names: ${(error as Error).message}.`,
-      'Check the path, and that this user may read it.',
-      { cause: error },
-    );
-  }
+  const content = explained(
+    () => readFileSync(file, 'utf8').trim(),
+    (message) => `Cannot read ${file}, which ${fileVariable} names: ${message}.`,
+    'Check the path, and that this user may read it.',
+  );
   if (content === '')
     throw new OperatorError(`${file}, which ${fileVariable} names, is empty.`, 'Put the URL in it.');
   return { value: content, where: fileVariable };

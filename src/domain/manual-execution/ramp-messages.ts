@@ -108,22 +108,12 @@ export function readLaneMessage(value: unknown, lane: BatchLane, version: '1.2' 
     gasLimit,
     withGasLimit: (override = gasLimit) => ({ ...message, gasLimit: override }),
     get leaf() {
-      const metadata = hashed(
-        LANE_HASH_DOMAIN,
-        wordOf(lane.sourceChainSelector),
-        wordOf(lane.destChainSelector),
-        padded(evmAddressOf(lane.onramp, 'onramp')),
-      );
-      return hexOf(
-        hashed(
-          LEAF_DOMAIN,
-          metadata,
-          hashed(encodeMembers(laneFixedFields, message)),
-          hashed(bytesOf(message.data)),
-          hashed(encodeMembers(laneTransfers, message)),
-          hashed(encodeMembers(laneTokenData, message)),
-        ),
-      );
+      return leafOf(LANE_HASH_DOMAIN, lane, wordOf(BigInt(evmAddressOf(lane.onramp, 'onramp'))), [
+        encodeMembers(laneFixedFields, message),
+        bytesOf(message.data),
+        encodeMembers(laneTransfers, message),
+        encodeMembers(laneTokenData, message),
+      ]);
     },
     get transfers() {
       return sourceTokenData.map(version === '1.2' ? bareTransfer : transferOf);
@@ -171,30 +161,13 @@ export function readRampMessage(value: unknown, lane: BatchLane): RampMessage {
     gasLimit,
     withGasLimit: (override = gasLimit) => ({ ...message, gasLimit: override }),
     get leaf() {
-      const metadata = hashed(
-        RAMP_HASH_DOMAIN,
-        wordOf(lane.sourceChainSelector),
-        wordOf(lane.destChainSelector),
-        hashed(bytesOf(remoteAddressOf(lane.onramp, lane.sourceFamily, 'onramp'))),
-      );
-      return hexOf(
-        hashed(
-          LEAF_DOMAIN,
-          metadata,
-          hashed(
-            encodeMembers(rampFixedFields, {
-              messageId: header.messageId,
-              receiver: message.receiver,
-              sequenceNumber: header.sequenceNumber,
-              gasLimit,
-              nonce: header.nonce,
-            }),
-          ),
-          hashed(bytesOf(message.sender)),
-          hashed(bytesOf(message.data)),
-          hashed(encodeMembers(rampTransfers, message)),
-        ),
-      );
+      const onramp = bytesOf(remoteAddressOf(lane.onramp, lane.sourceFamily, 'onramp'));
+      return leafOf(RAMP_HASH_DOMAIN, lane, hashed(onramp), [
+        encodeMembers(rampFixedFields, { ...header, receiver: message.receiver, gasLimit }),
+        bytesOf(message.sender),
+        bytesOf(message.data),
+        encodeMembers(rampTransfers, message),
+      ]);
     },
     transfers: message.tokenAmounts.map(({ extraData, destGasAmount }) => ({
       poolData: extraData,
@@ -264,8 +237,10 @@ function hashed(...parts: readonly Uint8Array[]): Uint8Array {
   return keccak_256(concatBytes(...parts));
 }
 
-function padded(address: Hex): Uint8Array {
-  return wordOf(BigInt(address));
+/** The hash of what is common to the lane's messages, and of the hash of each part of this one. */
+function leafOf(domain: Uint8Array, lane: BatchLane, onramp: Uint8Array, parts: readonly Uint8Array[]): Hex {
+  const metadata = hashed(domain, wordOf(lane.sourceChainSelector), wordOf(lane.destChainSelector), onramp);
+  return hexOf(hashed(LEAF_DOMAIN, metadata, ...parts.map((part) => hashed(part))));
 }
 
 // ---- The message of CCIP 2.0, decoded from the encoding that all its chains share
