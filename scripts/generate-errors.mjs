@@ -22,6 +22,8 @@ const abis = fileURLToPath(
   new URL('../test/lab/node_modules/@chainlink/contracts-ccip/abi', import.meta.url),
 );
 
+const LINE_WIDTH = 110;
+
 /** Contracts that exist for tests only. */
 const testContracts = /mock|helper|tester/;
 
@@ -37,12 +39,11 @@ const signatures = new Set(
 );
 const text = `/** Written by scripts/generate-errors.mjs: the custom errors of the CCIP contracts, versions 1.0 to 2.0. */
 
-export const ccipErrors: readonly string[] = [
-${[...signatures]
-  .sort()
-  .map((signature) => `  '${signature}',`)
-  .join('\n')}
-];
+export const ccipErrors: readonly string[] = \`
+${filled([...signatures].sort().map((signature, index) => (index === signatures.size - 1 ? signature : `${signature};`)))}
+\`
+  .trim()
+  .split(/;\\s/);
 `;
 
 const solanaText = `/**
@@ -54,6 +55,11 @@ export interface ProgramErrors {
   /** The number of the first error. */
   readonly first: number;
   readonly names: readonly string[];
+}
+
+/** @param names separated by spaces or line ends */
+export function numberedFrom(first: number, names: string): ProgramErrors {
+  return { first, names: names.trim().split(/\\s+/) };
 }
 
 ${(await Promise.all(Object.entries(solanaPrograms).map(programErrors))).join('\n')}`;
@@ -82,8 +88,19 @@ async function programErrors([key, name]) {
   const [{ code: first }] = IDL.errors;
   if (IDL.errors.some(({ code }, index) => code !== first + index))
     throw new Error(`The errors of ${name} are not consecutive.`);
-  const names = IDL.errors.map((error) => `    '${error.name}',`).join('\n');
-  return `export const ${key}Errors: ProgramErrors = {\n  first: ${first},\n  names: [\n${names}\n  ],\n};\n`;
+  const names = filled(IDL.errors.map((error) => error.name));
+  return `export const ${key}Errors = numberedFrom(\n  ${first},\n  \`\n${names}\n\`,\n);\n`;
+}
+
+/** As many on a line as fit. */
+function filled(texts) {
+  const lines = [];
+  for (const text of texts) {
+    const longer = `${lines.at(-1)} ${text}`;
+    if (lines.length > 0 && longer.length <= LINE_WIDTH) lines[lines.length - 1] = longer;
+    else lines.push(text);
+  }
+  return lines.join('\n');
 }
 
 function parameter({ name, ...input }) {

@@ -11,7 +11,7 @@ import type {
   ManualExecutionOpened,
   Observation,
   RangeFact,
-  RootBlessed,
+  RootFact,
   Sent,
   Snapshot,
   SourceFinalized,
@@ -226,7 +226,7 @@ export function makePolicy(
 }
 
 /** The blessing of the root that `makeRange` commits. */
-export function makeRootBlessed(message: Message, from: number, to: number, blockNumber = 4100): RootBlessed {
+export function makeRootBlessed(message: Message, from: number, to: number, blockNumber = 4100): RootFact {
   const { merkleRoot } = makeRange('Committed', message, from, to);
   return { kind: 'RootBlessed', merkleRoot, seen: seenOn(message.destNetworkInfo, blockNumber) };
 }

@@ -1,12 +1,5 @@
 /** Bounds on requests to other servers: a deadline, and a maximum size of the response. */
 
-export interface Deadline {
-  /** For the request: aborted at the deadline, or when the process stops. */
-  readonly signal: AbortSignal;
-  /** Sets a new deadline from now; `timeoutError` is thrown when it passes. */
-  restart(timeoutMs: number, timeoutError: Error): void;
-}
-
 /**
  * Runs an exchange that ends at its deadline, or when `stop` is aborted; then it throws that reason, not fetch's error.
  *
@@ -14,7 +7,12 @@ export interface Deadline {
  */
 export async function withDeadline<T>(
   stop: AbortSignal,
-  exchange: (deadline: Deadline) => Promise<T>,
+  exchange: (deadline: {
+    /** For the request: aborted at the deadline, or when the process stops. */
+    readonly signal: AbortSignal;
+    /** Sets a new deadline from now; `timeoutError` is thrown when it passes. */
+    restart(timeoutMs: number, timeoutError: Error): void;
+  }) => Promise<T>,
 ): Promise<T> {
   stop.throwIfAborted();
   const controller = new AbortController();

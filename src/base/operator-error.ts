@@ -13,3 +13,13 @@ export class OperatorError extends Error {
     this.remedy = remedy;
   }
 }
+
+/** The result of `work`. Its error becomes one for the operator, if it is not one already. */
+export function explained<T>(work: () => T, what: (message: string) => string, remedy: string): T {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof OperatorError) throw error;
+    throw new OperatorError(what((error as Error).message), remedy, { cause: error });
+  }
+}

@@ -1,11 +1,12 @@
 /** The environment of a command: streams, variables, the stop signal; and options that commands share. */
 import type { Readable } from 'node:stream';
-import type { Command } from 'commander';
+import type { WriteLog } from '../base/log.ts';
 import { defineLabels } from '../domain/names/labels.ts';
 import { defineTokens } from '../domain/names/tokens.ts';
 import { defineBlockExplorers } from '../domain/networks/block-explorers.ts';
 import { defineNetworks } from '../domain/networks/networks.ts';
 import { openStore, type Store, type StoreOptions } from '../store/store.ts';
+import type { Command } from './command.ts';
 import { type Config, type ConfigFlags, databasePlace, readConfig } from './config/config.ts';
 
 export interface TerminalStream {
@@ -85,6 +86,18 @@ export async function withStore<T>(
     work.end();
     await store.close();
   }
+}
+
+/** The same for a command that writes and may migrate. */
+export function withWriter<T>(
+  config: Config,
+  context: CliContext,
+  content: Required<StoreOptions>['content'],
+  writeLog: WriteLog,
+  use: (store: Store) => Promise<T>,
+): Promise<T> {
+  const options = { content, access: 'write', schema: schemaFor(config), writeLog } as const;
+  return withStore(config, context, options, use);
 }
 
 /**

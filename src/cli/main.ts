@@ -5,10 +5,11 @@
  * lines) or an audit had nothing to check, 130 interrupted. SIGINT, SIGTERM and SIGHUP (the terminal was closed) all
  * interrupt: commands that run until they are stopped exit with 0, others with 130.
  */
-import { Command, CommanderError } from 'commander';
+import { type Command as AnyCommand, CommanderError } from 'commander';
 import { OperatorError } from '../base/operator-error.ts';
 import { ApiError } from '../domain/errors.ts';
 import { isDatabaseUnavailable } from '../store/store.ts';
+import { Command } from './command.ts';
 import { addAudit } from './commands/audit-command.ts';
 import { addBackup } from './commands/backup-command.ts';
 import { addCompletion } from './commands/completion-command.ts';
@@ -83,9 +84,7 @@ export function createProgram(context: CliContext): Command {
       writeErr: (text) => context.err.write(text),
       outputError: (text, write) => write(text.replace(/^error: /, 'lanescan: ')),
     })
-    .addHelpText(
-      'after',
-      `
+    .notes(`
 Examples:
   $ lanescan demo                              a simulated network, to try everything out
   $ lanescan import records.ndjson.gz          load records
@@ -96,8 +95,7 @@ Examples:
   $ lanescan diagnose 0x…                      would a manual execution work now?
   $ lanescan audit                             is any message missing?
 
-Settings come from flags, then the environment (DATABASE_URL, PORT, LANESCAN_…), then ./lanescan.yaml.`,
-    );
+Settings come from flags, then the environment (DATABASE_URL, PORT, LANESCAN_…), then ./lanescan.yaml.`);
   addServe(program, context);
   addIndex(program, context);
   addImport(program, context);
@@ -125,7 +123,7 @@ Settings come from flags, then the environment (DATABASE_URL, PORT, LANESCAN_…
   return program;
 }
 
-function fullName(command: Command): string {
+function fullName(command: AnyCommand): string {
   return command.parent === null ? command.name() : `${fullName(command.parent)} ${command.name()}`;
 }
 

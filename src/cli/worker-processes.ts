@@ -202,18 +202,10 @@ function send(worker: Worker, message: FromPrimary): void {
 
 // ---- A worker
 
-/** The link of a worker process to its primary. */
-export interface PrimaryLink {
-  readonly peers: WorkerPeers;
-  /** Aborted when the primary stops this process. */
-  readonly stopped: AbortSignal;
-  /** Sends the primary the reason why this process could not start. */
-  reportFailure(error: OperatorError): void;
-}
+export type PrimaryLink = ReturnType<typeof connectToPrimary>;
 
-/** Undefined where this process is not a worker. */
-export function connectToPrimary(): PrimaryLink | undefined {
-  if (!cluster.isWorker) return undefined;
+/** The link of a worker process to its primary. */
+export function connectToPrimary() {
   const stopping = new AbortController();
   const scrapes = new Map<number, (text: string | null) => void>();
   let nextRequestId = 0;
@@ -233,27 +225,30 @@ export function connectToPrimary(): PrimaryLink | undefined {
   });
   // The channel to the primary must not keep this process alive.
   process.channel?.unref();
-  return {
-    stopped: stopping.signal,
-    reportFailure: ({ message, remedy }) => send({ kind: 'failed', message, remedy }),
-    peers: {
-      scrape: () =>
-        new Promise((resolve, reject) => {
-          const requestId = nextRequestId++;
-          scrapes.set(requestId, (text) => {
-            scrapes.delete(requestId);
-            if (text === null) reject(new Error('The primary process could not aggregate the metrics'));
-            else resolve(text);
-          });
-          send({ kind: 'scrape', requestId });
-        }),
-      onMetricsRequest(read) {
-        readMetrics = read;
-      },
-      sendTokenUse: (limiter, use) => send({ kind: 'token-use', limiter, use }),
-      onTokenUse(limiter, receive) {
-        tokenUseReceivers.set(limiter, receive);
-      },
+  const peers: WorkerPeers = {
+    scrape: () =>
+      new Promise((resolve, reject) => {
+        const requestId = nextRequestId++;
+        scrapes.set(requestId, (text) => {
+          scrapes.delete(requestId);
+          if (text === null) reject(new Error('The primary process could not aggregate the metrics'));
+          else resolve(text);
+        });
+        send({ kind: 'scrape', requestId });
+      }),
+    onMetricsRequest(read) {
+      readMetrics = read;
     },
+    sendTokenUse: (limiter, use) => send({ kind: 'token-use', limiter, use }),
+    onTokenUse(limiter, receive) {
+      tokenUseReceivers.set(limiter, receive);
+    },
+  };
+  return {
+    peers,
+    /** Aborted when the primary stops this process. */
+    stopped: stopping.signal,
+    /** Sends the primary the reason why this process could not start. */
+    reportFailure: ({ message, remedy }: OperatorError) => send({ kind: 'failed', message, remedy }),
   };
 }

@@ -1,9 +1,11 @@
-/** The attempts to execute a message: what each came to, and why it failed. */
+/** The attempts to execute a message: what each came to, why it failed, and their JSON. */
 import { hex } from '@scure/base';
 import type { Executed, ExecutionDetails, Fact, Observation } from './facts.ts';
 import { type FailureReason, failureReason, type GroupedReason } from './failures/failure-reason.ts';
 import { programFailureReason } from './failures/program-reason.ts';
+import type { DecodedError } from './failures/revert-data.ts';
 import type { Message } from './message.ts';
+import { networkBySelector } from './networks/networks.ts';
 import { compareObservations } from './total-order.ts';
 
 export interface Attempt {
@@ -179,4 +181,42 @@ function compareAttempts(a: Executed, b: Executed): number {
     Number(a.success) - Number(b.success) ||
     compareObservations(a.seen, b.seen)
   );
+}
+
+// ---- JSON, the same in the API, in exports, in streams and in webhooks
+
+export function attemptJson({ network, reason, ...attempt }: Attempt) {
+  return {
+    ...attempt,
+    logs: attempt.logs && [...attempt.logs],
+    network,
+    networkName: networkBySelector(network)?.name ?? null,
+    reason: reason && reasonJson(reason),
+  };
+}
+
+export function reasonJson({ code, saidBy, text, fixableBy, advice, error, wrappers, data }: FailureReason) {
+  return {
+    code,
+    saidBy,
+    text,
+    fixableBy,
+    advice,
+    error: error && errorJson(error),
+    wrappers: wrappers.map(errorJson),
+    data,
+  };
+}
+
+function errorJson({ name, arguments: given, isCut, isFromOperator, isFromProgram }: DecodedError) {
+  return {
+    name,
+    arguments: given.map((argument) => ({ name: argument.name ?? null, value: argument.value })),
+    cut: isCut,
+    namedBy: isFromProgram
+      ? ('program' as const)
+      : isFromOperator
+        ? ('operator' as const)
+        : ('lanescan' as const),
+  };
 }

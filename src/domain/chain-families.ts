@@ -70,7 +70,7 @@ const families = {
     addressOfBytes: ofDigits([40, 64], prefixed(parseEvmAddress)),
     zeroAddress: `0x${'0'.repeat(40)}`,
     sdkClass: 'EVMChain',
-    explorerPaths: { transaction: 'tx/{}', address: 'address/{}', block: 'block/{}', token: 'token/{}' },
+    explorerPaths: pathsOf('tx', 'address', 'block', 'token'),
   },
   SVM: {
     ...unknownFamily,
@@ -82,7 +82,7 @@ const families = {
     gasTitle: 'Compute units',
     isReadyOnceFailed: false,
     sdkClass: 'SolanaChain',
-    explorerPaths: { transaction: 'tx/{}', address: 'address/{}', block: 'block/{}', token: 'address/{}' },
+    explorerPaths: pathsOf('tx', 'address', 'block', 'address'),
   },
   APTOS: {
     ...unknownFamily,
@@ -91,7 +91,7 @@ const families = {
     addressOfBytes: ofDigits([64], prefixed(parseMoveAddress)),
     onRampSuffix: '::onramp',
     sdkClass: 'AptosChain',
-    explorerPaths: { transaction: 'txn/{}', address: 'account/{}', block: 'block/{}', token: 'account/{}' },
+    explorerPaths: pathsOf('txn', 'account', 'block', 'account'),
   },
   SUI: {
     ...unknownFamily,
@@ -100,12 +100,7 @@ const families = {
     addressOfBytes: ofDigits([64], prefixed(parseMoveAddress)),
     onRampSuffix: '::onramp',
     sdkClass: 'SuiChain',
-    explorerPaths: {
-      transaction: 'tx/{}',
-      address: 'account/{}',
-      block: 'checkpoint/{}',
-      token: 'account/{}',
-    },
+    explorerPaths: pathsOf('tx', 'account', 'checkpoint', 'account'),
   },
   TON: {
     ...unknownFamily,
@@ -131,6 +126,11 @@ export const chainFamilies = Object.keys(families) as readonly ChainFamily[];
 /** The traits of a family, by its name in a record. */
 export function familyTraits(family: string): FamilyTraits {
   return Object.hasOwn(families, family) ? families[family as ChainFamily] : unknownFamily;
+}
+
+function pathsOf(transaction: string, address: string, block: string, token: string) {
+  const path = (page: string) => `${page}/{}`;
+  return { transaction: path(transaction), address: path(address), block: path(block), token: path(token) };
 }
 
 function ofDigits(lengths: readonly number[], parse: NotationParser): FamilyTraits['addressOfBytes'] {

@@ -22,13 +22,15 @@ export interface Observation {
 }
 
 /** The fields that derive from later facts, and so are not part of the sent message. */
-export type OutcomeField =
-  | 'status'
-  | 'receiptTransactionHash'
-  | 'receiptTimestamp'
-  | 'deliveryTime'
-  | 'readyForManualExecution'
-  | 'reportedStatus';
+export const outcomeFields = [
+  'status',
+  'receiptTransactionHash',
+  'receiptTimestamp',
+  'deliveryTime',
+  'readyForManualExecution',
+  'reportedStatus',
+] as const;
+export type OutcomeField = (typeof outcomeFields)[number];
 
 export type SentMessage = Omit<Message, OutcomeField>;
 
@@ -54,54 +56,41 @@ export interface Sent {
   readonly seen: Observation;
 }
 
-export interface SourceFinalized {
-  readonly kind: 'SourceFinalized';
+interface FactOf<Kind extends string> {
+  readonly kind: Kind;
   readonly messageId: string;
   readonly seen: Observation;
 }
 
+export type SourceFinalized = FactOf<'SourceFinalized'>;
+
 /** Which verifiers the destination requires. */
-export interface VerifierPolicy {
-  readonly kind: 'VerifierPolicy';
-  readonly messageId: string;
+export interface VerifierPolicy extends FactOf<'VerifierPolicy'> {
   /** Addresses on the destination chain. */
   readonly required: readonly string[];
   readonly optional: readonly string[];
   readonly optionalThreshold: number;
-  readonly seen: Observation;
 }
 
 /** A verifier has verified the message; learnt off chain or from the calldata of the execution. */
-export interface VerifierCompleted {
-  readonly kind: 'VerifierCompleted';
-  readonly messageId: string;
+export interface VerifierCompleted extends FactOf<'VerifierCompleted'> {
   /** The verifier's `sourceAddress` or `destAddress` in the record. */
   readonly verifier: string;
   readonly data: string;
-  readonly seen: Observation;
 }
 
 /** The lane's threshold for permissionless execution has passed since the commit. */
-export interface ManualExecutionOpened {
-  readonly kind: 'ManualExecutionOpened';
-  readonly messageId: string;
-  readonly seen: Observation;
-}
+export type ManualExecutionOpened = FactOf<'ManualExecutionOpened'>;
 
-export interface Executed {
-  readonly kind: 'Executed';
-  readonly messageId: string;
+export interface Executed extends FactOf<'Executed'> {
   readonly success: boolean;
-  readonly seen: Observation;
 }
 
 /**
  * What an execution left behind beside its outcome. It changes no record: it is for people who ask why an attempt failed,
  * and belongs to the `Executed` of the same log.
  */
-export interface ExecutionDetails {
-  readonly kind: 'ExecutionDetails';
-  readonly messageId: string;
+export interface ExecutionDetails extends FactOf<'ExecutionDetails'> {
   /** In hexadecimal; the first part of it where it is long. Null on Solana, where a failure returns nothing. */
   readonly returnData: string | null;
   /** Of the whole execution, in decimal; null where the chain does not say. On Solana: compute units of the transaction. */
@@ -110,7 +99,6 @@ export interface ExecutionDetails {
   readonly caller: string | null;
   /** Of a failed transaction of Solana. */
   readonly failure?: ProgramFailure;
-  readonly seen: Observation;
 }
 
 /** A merkle root over a run of sequence numbers (both ends included) was committed or blessed. */
@@ -125,22 +113,15 @@ export interface RangeFact {
   readonly seen: Observation;
 }
 
-/** A merkle root was blessed; only its commit has the sequence numbers. */
-export interface RootBlessed {
-  readonly kind: 'RootBlessed';
+/**
+ * Names a merkle root, whose sequence numbers only its commit tells. A root that was not blessed can be removed; its
+ * messages are committed again, as a rule under another root.
+ */
+export interface RootFact {
+  readonly kind: 'RootBlessed' | 'RootRemoved';
   readonly merkleRoot: string;
   readonly seen: Observation;
 }
-
-/** A root that was not blessed was taken back; its messages are committed again, as a rule under another root. */
-export interface RootRemoved {
-  readonly kind: 'RootRemoved';
-  readonly merkleRoot: string;
-  readonly seen: Observation;
-}
-
-/** Names a root, whose run of sequence numbers only its commit tells. */
-export type RootFact = RootBlessed | RootRemoved;
 
 export interface Snapshot {
   readonly kind: 'Snapshot';

@@ -8,7 +8,14 @@
  */
 
 import { familyTraits } from './chain-families.ts';
-import type { Executed, Fact, OutcomeField, SentMessage } from './facts.ts';
+import {
+  type Executed,
+  type Fact,
+  type Observation,
+  type OutcomeField,
+  outcomeFields,
+  type SentMessage,
+} from './facts.ts';
 import {
   type Evidence,
   nextStatus,
@@ -74,13 +81,10 @@ export function joinSnapshots(one: Message, other: Message): Message {
   );
 }
 
-/** The cause of a status: when it was reached, and where a chain reported it. */
-export interface StatusCause {
-  readonly at: string;
-  readonly network: string;
+/** When a status was reached, and where a chain reported it. */
+type StatusCause = Pick<Observation, 'at' | 'network' | 'transactionHash'> & {
   readonly blockNumber: number | null;
-  readonly transactionHash: string | null;
-}
+};
 
 /** The observation that caused the status of a folded message; null where it is known only from a snapshot. */
 export function statusCause(message: Message, facts: readonly Fact[]): StatusCause | null {
@@ -145,16 +149,8 @@ function sendClaim(fact: Extract<Fact, { kind: 'Sent' | 'Snapshot' }>): SendClai
   };
 }
 
-const outcomeFields: Readonly<Record<OutcomeField, true>> = {
-  status: true,
-  receiptTransactionHash: true,
-  receiptTimestamp: true,
-  deliveryTime: true,
-  readyForManualExecution: true,
-  reportedStatus: true,
-};
 const sentKeys = [...summaryKeys, ...detailKeys].filter(
-  (key): key is Exclude<typeof key, OutcomeField> => !(key in outcomeFields),
+  (key): key is Exclude<typeof key, OutcomeField> => !(outcomeFields as readonly string[]).includes(key),
 );
 
 /** The fields of the contract that are sent with the message. */
@@ -205,15 +201,8 @@ function isAwaitingExecution(status: Status): boolean {
 }
 
 function outcomeOf(message: Message): Outcome {
-  const { status, receiptTransactionHash, receiptTimestamp, deliveryTime, readyForManualExecution } = message;
-  return {
-    status,
-    receiptTransactionHash,
-    receiptTimestamp,
-    deliveryTime,
-    readyForManualExecution,
-    ...(message.reportedStatus !== undefined && { reportedStatus: message.reportedStatus }),
-  };
+  const told = outcomeFields.filter((key) => message[key] !== undefined);
+  return Object.fromEntries(told.map((key) => [key, message[key]])) as Outcome;
 }
 
 function seenOutcome(facts: readonly Fact[], sent: SentMessage, wasVerified: boolean): Outcome {
@@ -236,13 +225,6 @@ function evidenceOf(fact: Fact, version: string | null): Evidence | undefined {
   switch (fact.kind) {
     case 'Sent':
       return 'sent';
-    case 'Snapshot':
-    case 'VerifierPolicy':
-    case 'RootBlessed':
-    case 'RootRemoved':
-    case 'ExecutionDetails':
-    case 'ManualExecutionOpened':
-      return undefined;
     case 'SourceFinalized':
       return usesVerifiers(version) ? 'verifying' : 'sourceFinalized';
     case 'Committed':
@@ -253,6 +235,13 @@ function evidenceOf(fact: Fact, version: string | null): Evidence | undefined {
       return 'verifying';
     case 'Executed':
       return fact.success ? 'succeeded' : 'failed';
+    case 'Snapshot':
+    case 'VerifierPolicy':
+    case 'RootBlessed':
+    case 'RootRemoved':
+    case 'ExecutionDetails':
+    case 'ManualExecutionOpened':
+      return undefined;
   }
 }
 
@@ -268,13 +257,8 @@ function executedOutcome(execution: Executed, sent: SentMessage): Outcome {
 }
 
 function waiting(status: Status): Outcome {
-  return {
-    status,
-    receiptTransactionHash: null,
-    receiptTimestamp: null,
-    deliveryTime: null,
-    readyForManualExecution: false,
-  };
+  const unknown = { receiptTransactionHash: null, receiptTimestamp: null, deliveryTime: null };
+  return { status, ...unknown, readyForManualExecution: false };
 }
 
 function compareOutcomes(a: Outcome, b: Outcome): number {

@@ -19,19 +19,8 @@ export const statuses = [
 
 export type Status = (typeof statuses)[number];
 
-/** The kinds of evidence about the status of a message. */
-export type Evidence =
-  | 'sent'
-  | 'sourceFinalized'
-  | 'committed'
-  | 'blessed'
-  | 'verifying'
-  | 'verified'
-  | 'failed'
-  | 'succeeded';
-
 /** The status that each kind of evidence proves by itself. */
-export const shownStatus: Readonly<Record<Evidence, Status>> = {
+export const shownStatus = {
   sent: 'SENT',
   sourceFinalized: 'SOURCE_FINALIZED',
   committed: 'COMMITTED',
@@ -40,7 +29,9 @@ export const shownStatus: Readonly<Record<Evidence, Status>> = {
   verified: 'VERIFIED',
   failed: 'FAILED',
   succeeded: 'SUCCESS',
-};
+} as const satisfies Record<string, Status>;
+
+export type Evidence = keyof typeof shownStatus;
 
 /** The status after a piece of evidence: the later of the two. FAILED may become SUCCESS; no status goes back. */
 export function nextStatus(status: Status, evidence: Evidence): Status {

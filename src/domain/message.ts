@@ -66,12 +66,6 @@ function keysOf<Key extends string>(table: Readonly<Record<Key, true>>): readonl
   return Object.keys(table) as Key[];
 }
 
-export interface WireRecord {
-  readonly json: string;
-  /** How many characters of `json`, closed with `}`, are the summary view. */
-  readonly summaryLength: number;
-}
-
 const contractKeys: readonly (keyof Message)[] = [...summaryKeys, ...detailKeys];
 const definedKeys: ReadonlySet<string> = new Set([...contractKeys, ...extensionKeys]);
 /** Where the details begin. JSON cannot have these characters inside a string. */
@@ -79,10 +73,11 @@ const DETAILS_MARK = `,"${detailKeys[0]}":`;
 
 /**
  * The wire form of a record. The fields of the summary come first, so that the summary view is a prefix of the stored text
- * and needs neither a second copy nor parsing. Members that the contract does not define come last.
+ * and needs neither a second copy nor parsing: `summaryLength` characters, closed with `}`. Members that the contract does
+ * not define come last.
  */
-export function wireRecord(message: Message): WireRecord {
-  const json = JSON.stringify(isInWireOrder(message) ? message : inWireOrder(message));
+export function wireRecord(message: Message) {
+  const json = JSON.stringify(inWireOrder(message));
   return { json, summaryLength: codePointLength(json.slice(0, summaryEnd(json, message))) };
 }
 
@@ -100,29 +95,6 @@ function summaryEnd(json: string, { sourceNetworkInfo, destNetworkInfo }: Messag
 
 /** Fields of a network in the contract, and its display name. */
 const NETWORK_FIELDS = 5;
-
-/** True for messages of the parser; those that were folded from facts are ordered first. */
-function isInWireOrder(message: Message): boolean {
-  let place = 0;
-  let last = '';
-  for (const key in message) {
-    if (place < contractKeys.length) {
-      if (key !== contractKeys[place]) return false;
-    } else {
-      const rank = extensionRank(key);
-      if (rank <= last) return false;
-      last = rank;
-    }
-    place++;
-  }
-  return place >= contractKeys.length;
-}
-
-/** Defined members in their order, then the others by name. */
-function extensionRank(key: string): string {
-  const index = extensionKeys.indexOf(key as keyof ExtensionFields);
-  return index === -1 ? `~${key}` : `${index}`;
-}
 
 function inWireOrder(message: Message): Partial<Message> {
   const ordered: Record<string, unknown> = {};

@@ -76,13 +76,7 @@ function stageOf(fact: Fact, { version }: Message): readonly Reached[] {
       return [seenStage('VERIFYING', fact.seen)];
     case 'Executed':
       return [seenStage(fact.success ? 'SUCCESS' : 'FAILED', fact.seen)];
-    case 'Sent':
-    case 'Snapshot':
-    case 'VerifierPolicy':
-    case 'RootBlessed':
-    case 'RootRemoved':
-    case 'ExecutionDetails':
-    case 'ManualExecutionOpened':
+    default:
       return [];
   }
 }

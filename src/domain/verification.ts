@@ -190,19 +190,11 @@ export function settleVerifiers(
   };
 }
 
-/** A verification whose data is known, of a verifier that the destination knows. */
-export interface KnownVerification {
-  readonly sourceAddress: string;
-  readonly destAddress: string;
-  readonly data: string;
-  readonly timestamp: string;
-}
-
-/** What an off-ramp can be shown of the verifiers' results. */
+/** What an off-ramp can be shown of the verifiers' results: those whose data is known, of verifiers that it knows. */
 export function knownVerifications({
   verifiers,
   destNetworkInfo,
-}: Pick<Message, 'verifiers' | 'destNetworkInfo'>): readonly KnownVerification[] {
+}: Pick<Message, 'verifiers' | 'destNetworkInfo'>) {
   const unknownAddress = zeroAddressOf(destNetworkInfo.chainFamily);
   return (verifiers?.items ?? []).flatMap(({ sourceAddress, destAddress, verification }) =>
     verification && verification.data !== UNKNOWN_DATA && destAddress !== unknownAddress

@@ -1,6 +1,6 @@
 /** Events and their signatures, by Standard Webhooks (https://www.standardwebhooks.com). */
 import { createHmac } from 'node:crypto';
-import { attemptJson } from '../domain/attempt-json.ts';
+import { attemptJson } from '../domain/attempts.ts';
 import { attemptAtChange, messageAtChange, type RecordedChange } from '../store/query/history.ts';
 import type { Subscription } from './subscription.ts';
 

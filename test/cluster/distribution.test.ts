@@ -1,7 +1,7 @@
 // @module-tag slow: distributes databases over a cluster
 /** `lanescan migrate --distribute`: what it rejects, and, with CITUS_URL, what becomes of a store that has messages. */
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { clusterFindings } from '../../src/cli/doctor/cluster-findings.ts';
+import { clusterFindings } from '../../src/cli/doctor/database-findings.ts';
 import { type DistributionOptions, distributeDatabase } from '../../src/store/cluster/distribution.ts';
 import { distributedTables } from '../../src/store/cluster/layout.ts';
 import { runMigration } from '../../src/store/cluster/migration-statements.ts';

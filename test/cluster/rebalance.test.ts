@@ -5,7 +5,7 @@
  * URL of a PostgreSQL with Citus that is no node of the cluster.
  */
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { clusterFindings } from '../../src/cli/doctor/cluster-findings.ts';
+import { clusterFindings } from '../../src/cli/doctor/database-findings.ts';
 import { buildProgram, lanescanOn } from '../cli/program.ts';
 import { createTestDatabase } from '../database.ts';
 import { queryOnce, urlOfDatabase } from '../postgres.ts';

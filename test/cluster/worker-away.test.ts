@@ -6,7 +6,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { clusterFindings } from '../../src/cli/doctor/cluster-findings.ts';
+import { clusterFindings } from '../../src/cli/doctor/database-findings.ts';
 import { isDatabaseUnavailable } from '../../src/store/store.ts';
 import { expectError, type RunningServer, type SearchBody, startServer } from '../api/running-server.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';

@@ -1,5 +1,5 @@
 /** The diagnosis of a message: would a manual execution work now? */
-import { reasonJson } from '../../domain/attempt-json.ts';
+import { reasonJson } from '../../domain/attempts.ts';
 import type { ErrorCode } from '../../domain/errors.ts';
 import type { Diagnosis } from '../../domain/manual-execution/diagnosis.ts';
 import type { Message } from '../../domain/message.ts';

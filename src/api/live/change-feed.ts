@@ -6,7 +6,7 @@
  * misses nor repeats a change.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { attemptJson } from '../../domain/attempt-json.ts';
+import { attemptJson } from '../../domain/attempts.ts';
 import { ApiError } from '../../domain/errors.ts';
 import { matches } from '../../domain/filters/matches.ts';
 import type { Filters, View } from '../../domain/filters/query.ts';

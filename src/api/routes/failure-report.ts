@@ -8,7 +8,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { type ExecutionTerms, reasonOfDetails } from '../../domain/attempts.ts';
 import type { GroupedReason } from '../../domain/failures/failure-reason.ts';
-import { type ReasonGroup, reasonGroup } from '../../domain/failures/reason-group.ts';
+import { type ReasonGroup, reasonGroup } from '../../domain/failures/failure-reason.ts';
 import type { FailedMessage, LaneNetworks } from '../../store/query/failed-messages.ts';
 import type { Store } from '../../store/store.ts';
 

@@ -1,6 +1,5 @@
 /** Failed messages by reason, and the reasons of given messages. */
-import { attemptJson } from '../../domain/attempt-json.ts';
-import { attemptsOf, lastAttempt } from '../../domain/attempts.ts';
+import { attemptJson, attemptsOf, lastAttempt } from '../../domain/attempts.ts';
 import { messageIdList, selector, wholeNumber } from '../../domain/filters/parameter-values.ts';
 import { parseParameters } from '../../domain/filters/search-parameters.ts';
 import type { Message } from '../../domain/message.ts';

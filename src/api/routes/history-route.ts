@@ -1,6 +1,5 @@
 /** History of one message: its stages, every recorded change, and the attempts to execute it. */
-import { attemptJson } from '../../domain/attempt-json.ts';
-import { attemptsOf } from '../../domain/attempts.ts';
+import { attemptJson, attemptsOf } from '../../domain/attempts.ts';
 import { ApiError } from '../../domain/errors.ts';
 import { statusRank } from '../../domain/lifecycle.ts';
 import type { Message } from '../../domain/message.ts';

@@ -1,8 +1,8 @@
-import type { Command } from 'commander';
 import type { MissingNumbers } from '../../domain/missing-numbers.ts';
 import type { LaneEnds } from '../../store/query/lanes.ts';
 import { grouped, printable } from '../../text/format.ts';
 import { laneWords } from '../../text/message-words.ts';
+import type { Command } from '../command.ts';
 import { type CliContext, configOf } from '../context.ts';
 import { writeNote, writeOut } from '../output/output.ts';
 import { createPaint, type Paint } from '../output/terminal-text.ts';
@@ -24,9 +24,7 @@ export function addAudit(program: Command, context: CliContext): void {
     `one on-ramp a line, with up to ${NAMED_RANGES.toLocaleString('en')} of its missing ranges`,
   );
   withRecordOptions(command)
-    .addHelpText(
-      'after',
-      `
+    .notes(`
 An on-ramp numbers its messages consecutively, so a missing message leaves a gap in the sequence numbers. Where the
 network is indexed here, both ends of a lane are checked too, against the number that the on-ramp itself has reached, and so
 are the commits on the destination. Elsewhere, numbers before the first known one, or after the last, are not checked. Where
@@ -39,8 +37,7 @@ Examples:
   $ lanescan audit
   $ lanescan audit --source sepolia --dest solana-devnet
   $ lanescan audit --url https://lanescan.example
-  $ lanescan audit --json | jq -c 'select(.completeness.isComplete | not)'`,
-    )
+  $ lanescan audit --json | jq -c 'select(.completeness.isComplete | not)'`)
     .action(async (flags: LaneFlags) => {
       // First: it defines networks that flags may name.
       const config = configOf(flags, context);

@@ -1,7 +1,8 @@
 /** `lanescan completion`: shell completions, generated from the commands and options of the program. */
-import { Argument, type Command, type Option } from 'commander';
+import { type Command as AnyCommand, Argument, type Option } from 'commander';
 import { statuses } from '../../domain/lifecycle.ts';
 import { knownNetworks } from '../../domain/networks/networks.ts';
+import type { Command } from '../command.ts';
 import type { CliContext } from '../context.ts';
 import { writeOut } from '../output/output.ts';
 
@@ -14,16 +15,13 @@ export function addCompletion(program: Command, context: CliContext): void {
     .command('completion')
     .addArgument(new Argument('<shell>', 'the shell to complete in').choices(shells))
     .description('print a completion script for a shell')
-    .addHelpText(
-      'after',
-      `
+    .notes(`
 Completes commands, options, statuses and names of networks.
 
 Examples:
   $ lanescan completion bash > /etc/bash_completion.d/lanescan
   $ lanescan completion zsh > /usr/local/share/zsh/site-functions/_lanescan
-  $ lanescan completion fish > ~/.config/fish/completions/lanescan.fish`,
-    )
+  $ lanescan completion fish > ~/.config/fish/completions/lanescan.fish`)
     .action(async (shell: Shell) => {
       await writeOut(context.out, writers[shell](commandsOf(program)));
     });
@@ -53,7 +51,7 @@ interface Word {
 
 /** The program itself first, with an empty path. */
 function commandsOf(program: Command): readonly CompletedCommand[] {
-  const describe = (command: Command, path: string): readonly CompletedCommand[] => {
+  const describe = (command: AnyCommand, path: string): readonly CompletedCommand[] => {
     const [argument] = command.registeredArguments;
     const subcommands = command.commands.map((sub) => ({
       text: sub.name(),

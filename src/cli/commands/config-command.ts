@@ -1,23 +1,14 @@
 /** `lanescan config`: the effective settings, and where each comes from. Secrets are not shown. */
-import type { Command } from 'commander';
+
 import { printable } from '../../text/format.ts';
-import {
-  type Config,
-  type ConfigFlags,
-  networkSourcesOf,
-  settingKeys,
-  webhooksOf,
-} from '../config/config.ts';
+import type { Command } from '../command.ts';
+import { type Config, type ConfigFlags, settingKeys } from '../config/config.ts';
 import { settingsJsonSchema } from '../config/settings-documents.ts';
 import { type CliContext, configOf, withStoreOptions } from '../context.ts';
 import { writeOut } from '../output/output.ts';
-import { cellsOf, createPaint } from '../output/terminal-text.ts';
+import { type Column, columnWidths, tableText } from '../output/table.ts';
+import { createPaint } from '../output/terminal-text.ts';
 import { withServerOptions } from './serve-command.ts';
-
-interface ShowConfigFlags extends ConfigFlags {
-  readonly json?: boolean;
-  readonly schema?: boolean;
-}
 
 interface ShownSetting {
   readonly key: string;
@@ -30,9 +21,7 @@ export function addConfig(program: Command, context: CliContext): void {
     .option('--json', 'one setting a line, as JSON')
     .option('--schema', 'print the JSON Schema of lanescan.yaml instead, for editors')
     .description('print the effective settings, and where each comes from')
-    .addHelpText(
-      'after',
-      `
+    .notes(`
 Flags override the environment, the environment overrides the configuration file, and the file overrides the defaults.
 Passwords, keys and the paths of endpoints are not shown. \`lanescan doctor\` tests the settings.
 
@@ -42,9 +31,8 @@ Examples:
   $ lanescan config --schema > lanescan.schema.json
 
 An editor completes and checks lanescan.yaml if its first line is
-# yaml-language-server: $schema=./lanescan.schema.json`,
-    )
-    .action(async (flags: ShowConfigFlags) => {
+# yaml-language-server: $schema=./lanescan.schema.json`)
+    .action(async (flags: ConfigFlags & { json?: boolean; schema?: boolean }) => {
       if (flags.schema) return writeOut(context.out, settingsJsonSchema());
       const settings = shownSettings(configOf(flags, context), context.environment);
       return writeOut(context.out, flags.json ? jsonLines(settings) : table(settings, context));
@@ -62,11 +50,11 @@ function shownSettings(config: Config, environment: NodeJS.ProcessEnv): readonly
     tokens: config.read('tokens').map(({ symbol, address }) => symbol ?? address),
     labels: config.read('labels').map(({ name }) => name),
     explorers: [...config.read('explorers').values()].map((website) => website ?? 'none'),
-    networks: networkSourcesOf(config, environment).map(({ network, rpc }) => ({
+    networks: config.read('networks', environment).map(({ network, rpc }) => ({
       network: network.name,
       rpc: rpc.map(({ host }) => host),
     })),
-    webhooks: webhooksOf(config, environment).map(({ name }) => name),
+    webhooks: config.read('webhooks', environment).map(({ name }) => name),
   };
   return ['database', 'replicas', ...settingKeys].map((key) => ({
     key,
@@ -87,19 +75,15 @@ function jsonLines(settings: readonly ShownSetting[]): string {
 }
 
 function table(settings: readonly ShownSetting[], { out, environment }: CliContext): string {
+  const columns: readonly Column<ShownSetting>[] = [
+    { title: '', cell: ({ key }) => key },
+    { title: '', cell: ({ value }) => printable(typeof value === 'string' ? value : JSON.stringify(value)) },
+    { title: '', cell: ({ origin }) => printable(origin), colours: () => ['dim'] },
+  ];
+  const [keys = 0, values = 0, origins = 0] = columnWidths(columns, settings);
+  const widths = [keys, Math.min(values, MAX_VALUE_WIDTH), origins];
   const paint = createPaint(out, environment);
-  const rows = settings.map(({ key, value, origin }) => {
-    const text = typeof value === 'string' ? value : JSON.stringify(value);
-    return { key, text: printable(text), origin: printable(origin) };
-  });
-  const widthOf = (column: 'key' | 'text') => Math.max(...rows.map((row) => cellsOf(row[column])));
-  const [keyWidth, textWidth] = [widthOf('key'), Math.min(widthOf('text'), MAX_VALUE_WIDTH)];
-  return rows
-    .map(({ key, text, origin }) => {
-      const gap = ' '.repeat(Math.max(0, textWidth - cellsOf(text)));
-      return `${key.padEnd(keyWidth)}  ${text}${gap}  ${paint(origin, 'dim')}\n`;
-    })
-    .join('');
+  return tableText(settings, { columns, widths, paint, hasTitles: false, isCut: false });
 }
 
 /** A longer value pushes its origin to the right. */

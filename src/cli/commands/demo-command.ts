@@ -1,11 +1,11 @@
-import type { Command } from 'commander';
 import type { Logger } from 'pino';
 import type { Fact } from '../../domain/facts.ts';
 import { createSimulation, type Simulation } from '../../ingest/demo/simulation.ts';
 import { untilLater } from '../../ingest/work.ts';
 import { isDatabaseUnavailable, openStore, type Store } from '../../store/store.ts';
+import type { Command } from '../command.ts';
 import { loadAbis } from '../config/abi-folder.ts';
-import { type ConfigFlags, databasePlace, webhooksOf } from '../config/config.ts';
+import { type ConfigFlags, databasePlace } from '../config/config.ts';
 import { type CliContext, closeStoreAfterStop, configOf, schemaFor, withStoreOptions } from '../context.ts';
 import { logWriter, openLog } from '../output/command-log.ts';
 import { serveUntilStopped, withServerOptions } from './serve-command.ts';
@@ -14,28 +14,21 @@ const STEP_INTERVAL_MS = 500;
 const LOG_INTERVAL_MS = 2_000;
 const BATCH_FACTS = 5_000;
 
-interface DemoFlags extends ConfigFlags {
-  readonly seed: string;
-}
-
 export function addDemo(program: Command, context: CliContext): void {
   withServerOptions(withStoreOptions(program.command('demo')))
     .option('--seed <text>', 'the same seed creates the same network', 'lanescan')
     .description('serve a simulated network with live traffic, to try everything out')
-    .addHelpText(
-      'after',
-      `
+    .notes(`
 The demo has its own store (./data/demo), generates its history at each start, and rejects a store with real records.
 Every response has the header X-Lanescan-Simulated: true.
 
 Examples:
   $ lanescan demo
-  $ lanescan demo --seed other --port 9000`,
-    )
-    .action(async (flags: DemoFlags) => {
+  $ lanescan demo --seed other --port 9000`)
+    .action(async (flags: ConfigFlags & { seed: string }) => {
       const configured = configOf(flags, context);
       loadAbis(configured);
-      const webhooks = webhooksOf(configured, context.environment);
+      const webhooks = configured.read('webhooks', context.environment);
       const config =
         flags.data === undefined
           ? { ...configured, dataFolder: `${configured.dataFolder}/demo` }

@@ -1,9 +1,10 @@
 /** `lanescan diagnose`: would a manual execution of a message work now, and with which gas limit? */
-import type { Command } from 'commander';
+
 import type { Diagnosis } from '../../api/execution/execution-schema.ts';
 import type { Message } from '../../domain/message.ts';
 import { printable, printableJson } from '../../text/format.ts';
 import { networkName } from '../../text/message-words.ts';
+import type { Command } from '../command.ts';
 import { type CliContext, configOf } from '../context.ts';
 import { writeOut } from '../output/output.ts';
 import { type Colour, createPaint, wrapped } from '../output/terminal-text.ts';
@@ -12,10 +13,6 @@ import { findRecord, parseId, serverUrl } from './show-command.ts';
 
 const NO_SUCCESS_STATUS = 3;
 const DEFAULT_WIDTH = 100;
-
-interface DiagnoseFlags extends RecordFlags {
-  readonly json?: boolean;
-}
 
 const titles: Readonly<Record<Diagnosis['outcome'], readonly [title: string, colour: Colour]>> = {
   succeeds: ['Would succeed', 'green'],
@@ -31,9 +28,7 @@ export function addDiagnose(program: Command, context: CliContext): void {
     .argument('<id>', 'message id: all digits, its first digits, or shortened as by `lanescan search`')
     .option('--json', 'the diagnosis as JSON')
     .description('try the manual execution of a message on its destination, without sending anything')
-    .addHelpText(
-      'after',
-      `
+    .notes(`
 It is simulated on an endpoint of the destination, which lanescan.yaml has under \`networks\`; with --url, on one of that
 server.
 
@@ -43,9 +38,8 @@ or was not tried.
 Examples:
   $ lanescan diagnose 0x58521b02b1b25a1cbbc6ba2f5ea4dd9a5ef3e3b4d6ba0fd5cc8cf0c3ce860ca4
   $ lanescan diagnose 0x58521b02 --json | jq -r .gasLimit
-  $ lanescan diagnose 0x58521b02b1b25a1cbbc6ba2f5ea4dd9a5ef3e3b4d6ba0fd5cc8cf0c3ce860ca4 --url https://lanescan.example`,
-    )
-    .action(async (text: string, flags: DiagnoseFlags) => {
+  $ lanescan diagnose 0x58521b02b1b25a1cbbc6ba2f5ea4dd9a5ef3e3b4d6ba0fd5cc8cf0c3ce860ca4 --url https://lanescan.example`)
+    .action(async (text: string, flags: RecordFlags & { json?: boolean }) => {
       const id = parseId(text, command);
       const config = configOf(flags, context);
       await withRecords(flags, config, context, async (records) => {

@@ -3,13 +3,14 @@ import { createWriteStream, renameSync, rmSync, type WriteStream } from 'node:fs
 import { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import { type Command, Option } from 'commander';
+import { Option } from 'commander';
 import type { ExportShape } from '../../api/routes/export-batches.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { filterNames } from '../../domain/filters/filter-table.ts';
 import { parseFilters, type RawParameters } from '../../domain/filters/search-parameters.ts';
 import { type ExportFormat, exportFormats } from '../../domain/records/export-format.ts';
 import { counted, printable, printableJson } from '../../text/format.ts';
+import type { Command } from '../command.ts';
 import { loadAbis } from '../config/abi-folder.ts';
 import { type CliContext, configOf } from '../context.ts';
 import { OutputClosedError, writeOut } from '../output/output.ts';
@@ -41,9 +42,7 @@ export function addExport(program: Command, context: CliContext): void {
     .option('--output <file>', 'file to write, created when it is complete (default: standard output)')
     .option('--gzip', 'compress (also where the file is named .gz)');
   withRecordOptions(command)
-    .addHelpText(
-      'after',
-      `
+    .notes(`
 Newest first, from a snapshot of the store at the start, whatever is written meanwhile. \`lanescan import\` reads the
 NDJSON unchanged. In CSV, text that a spreadsheet would take for a formula is preceded by an apostrophe.
 
@@ -51,8 +50,7 @@ Examples:
   $ lanescan export --output messages.csv
   $ lanescan export --status failed --source sepolia > failed.csv
   $ lanescan export --status failed --attempts --output why.ndjson
-  $ lanescan export --sent-after 2026-01-01 --output january.ndjson.gz --url https://lanescan.example`,
-    )
+  $ lanescan export --sent-after 2026-01-01 --output january.ndjson.gz --url https://lanescan.example`)
     .action(async (flags: ExportFlags) => {
       // First: it defines networks that flags may name.
       const config = configOf(flags, context);

@@ -1,9 +1,10 @@
 /** The filters of the search as flags, shared by all commands that have them. */
-import { type Command, Option } from 'commander';
+import { Option } from 'commander';
 import { ApiError } from '../../domain/errors.ts';
 import { type FilterName, filterNames, filterTable } from '../../domain/filters/filter-table.ts';
 import { networkOfText, similarNetworks } from '../../domain/networks/network-names.ts';
 import { printable } from '../../text/format.ts';
+import type { Command } from '../command.ts';
 
 /** Flags of parameters: every value given, in the order given. */
 export type ParameterFlags<Name extends string = FilterName> = {

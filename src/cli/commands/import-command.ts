@@ -1,30 +1,22 @@
-import { once } from 'node:events';
 import {
   accessSync,
+  appendFileSync,
+  closeSync,
   constants,
   createReadStream,
-  createWriteStream,
+  openSync,
   statSync,
-  type WriteStream,
 } from 'node:fs';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
-import { finished } from 'node:stream/promises';
-import type { Command } from 'commander';
 import type { WriteLog } from '../../base/log.ts';
-import { OperatorError } from '../../base/operator-error.ts';
+import { explained, OperatorError } from '../../base/operator-error.ts';
 import { type ImportReport, importRecords, type RejectedLine } from '../../ingest/import/import.ts';
 import type { Store } from '../../store/store.ts';
 import { printable } from '../../text/format.ts';
+import type { Command } from '../command.ts';
 import type { ConfigFlags } from '../config/config.ts';
-import {
-  type CliContext,
-  configOf,
-  schemaFor,
-  withLogOption,
-  withStore,
-  withStoreOptions,
-} from '../context.ts';
+import { type CliContext, configOf, withLogOption, withStoreOptions, withWriter } from '../context.ts';
 import { logWriter, openLog } from '../output/command-log.ts';
 import { besideBar, createProgress } from '../output/progress-bar.ts';
 import { clipped } from '../output/terminal-text.ts';
@@ -44,9 +36,7 @@ export function addImport(program: Command, context: CliContext): void {
       'file for rejected lines (default: NAME.rejects.ndjson in the current folder)',
     )
     .description('load message records')
-    .addHelpText(
-      'after',
-      `
+    .notes(`
 One record a line. Imports are idempotent: known records are not duplicated, and an older state of a message never
 replaces a newer one, so the same file can be imported again at any time.
 
@@ -54,19 +44,12 @@ Exit status: 0 all lines imported, 3 some were rejected, 1 the import failed, 13
 
 Examples:
   $ lanescan import records.ndjson archive/*.ndjson.gz
-  $ curl -s https://example.org/records.ndjson.gz | lanescan import -`,
-    )
+  $ curl -s https://example.org/records.ndjson.gz | lanescan import -`)
     .action(async (files: readonly string[], flags: ImportFlags) => {
       const inputs = files.map((file) => openInput(file, context));
       const config = configOf(flags, context);
       const log = await openLog(config, context, { stream: besideBar(context.err) });
-      const access = {
-        content: 'real',
-        access: 'write',
-        schema: schemaFor(config),
-        writeLog: logWriter(log, 'store'),
-      } as const;
-      await withStore(config, context, access, async (store) => {
+      await withWriter(config, context, 'real', logWriter(log, 'store'), async (store) => {
         const rejectsFiles = new Set<string>();
         for (const input of inputs) {
           if (context.signal.aborted) context.exitCode = INTERRUPTED_STATUS;
@@ -86,17 +69,16 @@ interface Input {
 /** Checks every file before the first is read, so that a typing mistake does not fail the import after an hour. */
 function openInput(file: string, context: CliContext): Input {
   if (file === '-') return { name: 'stdin', size: null, open: () => context.input };
-  let size: number | null;
-  try {
-    const stats = statSync(file);
-    if (stats.isDirectory()) throw new Error('it is a folder');
-    accessSync(file, constants.R_OK);
-    size = stats.isFile() ? stats.size : null;
-  } catch (error) {
-    throw new OperatorError(`Cannot read ${file}: ${(error as Error).message}.`, 'Check the path.', {
-      cause: error,
-    });
-  }
+  const size = explained(
+    () => {
+      const stats = statSync(file);
+      if (stats.isDirectory()) throw new Error('it is a folder');
+      accessSync(file, constants.R_OK);
+      return stats.isFile() ? stats.size : null;
+    },
+    (message) => `Cannot read ${file}: ${message}.`,
+    'Check the path.',
+  );
   return { name: file, size, open: () => createReadStream(file) };
 }
 
@@ -140,10 +122,10 @@ async function importOne(
     progress.end();
     throw explainBrokenInput(error, input.name);
   } finally {
-    await rejects.close();
+    rejects.close();
   }
   progress.end();
-  context.out.write(summary(input.name, report, rejects.file));
+  context.out.write(summary(input.name, report, rejectsFile));
   if (report.interrupted) context.exitCode = INTERRUPTED_STATUS;
   else if (report.rejected > 0) context.exitCode = REJECTED_STATUS;
 }
@@ -173,44 +155,21 @@ function summary(name: string, report: ImportReport, rejectsFile: string): strin
  * share one are appended.
  */
 function createRejects(file: string, input: string, written: Set<string>) {
-  let stream: WriteStream | undefined;
-  let failure: Error | undefined;
-  const open = async (): Promise<WriteStream> => {
-    const opened = createWriteStream(file, { flags: written.has(file) ? 'a' : 'w' });
-    opened.on('error', (error) => {
-      failure ??= error;
-    });
-    await once(opened, 'open');
-    written.add(file);
-    return opened;
-  };
-  const explained = async <T>(work: () => Promise<T>): Promise<T> => {
-    try {
-      const result = await work();
-      if (failure) throw failure;
-      return result;
-    } catch (error) {
-      throw new OperatorError(
-        `Cannot write the rejected lines of ${input} to ${file}: ${(error as Error).message}.`,
-        'Choose another file with --rejects.',
-        { cause: error },
-      );
-    }
-  };
+  let descriptor: number | undefined;
+  const write = (work: () => void): void =>
+    explained(
+      work,
+      (message) => `Cannot write the rejected lines of ${input} to ${file}: ${message}.`,
+      'Choose another file with --rejects.',
+    );
   return {
-    file,
-    add: ({ line, problems, text }: RejectedLine): Promise<void> =>
-      explained(async () => {
-        stream ??= await open();
-        const hasRoom = stream.write(`${JSON.stringify({ file: input, line, problems, text })}\n`);
-        if (!hasRoom) await once(stream, 'drain');
+    add: async ({ line, problems, text }: RejectedLine): Promise<void> =>
+      write(() => {
+        descriptor ??= openSync(file, written.has(file) ? 'a' : 'w');
+        written.add(file);
+        appendFileSync(descriptor, `${JSON.stringify({ file: input, line, problems, text })}\n`);
       }),
-    close: (): Promise<void> =>
-      explained(async () => {
-        if (!stream || stream.destroyed) return;
-        stream.end();
-        await finished(stream);
-      }),
+    close: () => write(() => descriptor !== undefined && closeSync(descriptor)),
   };
 }
 

@@ -1,20 +1,13 @@
-import type { Command } from 'commander';
 import { OperatorError } from '../../base/operator-error.ts';
 import { blockNoun } from '../../domain/chain-families.ts';
 import type { NetworkSource } from '../../ingest/engine/family.ts';
 import type { NetworkStatus } from '../../ingest/engine/indexer.ts';
 import { connectNetwork } from '../../ingest/families.ts';
 import { counted, printable } from '../../text/format.ts';
-import { type Config, type ConfigFlags, networkSourcesOf } from '../config/config.ts';
+import type { Command } from '../command.ts';
+import type { Config, ConfigFlags } from '../config/config.ts';
 import { sourcesToIndex } from '../config/destinations.ts';
-import {
-  type CliContext,
-  configOf,
-  schemaFor,
-  withLogOption,
-  withStore,
-  withStoreOptions,
-} from '../context.ts';
+import { type CliContext, configOf, withLogOption, withStoreOptions, withWriter } from '../context.ts';
 import { knownLosses } from '../doctor/source-findings.ts';
 import { logWriter, openLog } from '../output/command-log.ts';
 import { createIndexProgress } from '../output/index-progress.ts';
@@ -23,19 +16,12 @@ import { lanescanVersion } from '../version.ts';
 const INTERRUPTED_STATUS = 130;
 const UNREAD_STATUS = 3;
 
-interface IndexFlags extends ConfigFlags {
-  readonly once?: boolean;
-  readonly network?: readonly string[];
-}
-
 export function addIndex(program: Command, context: CliContext): void {
   withLogOption(withStoreOptions(program.command('index')))
     .option('--once', 'read everything up to the heads of the chains, then exit')
     .option('--network <name...>', 'only these of the configured networks')
     .description('index the configured networks from their chains, and keep them up to date')
-    .addHelpText(
-      'after',
-      `
+    .notes(`
 The networks are those of lanescan.yaml (see lanescan.example.yaml); \`lanescan doctor\` tests their endpoints. Stopped
 or killed at any moment, it resumes where it was. Several may run: a lease gives each network to one of them at a time.
 
@@ -48,22 +34,15 @@ Examples:
   $ lanescan index                                        follow all networks
   $ lanescan index --once                                 catch up, then exit
   $ lanescan index --network ethereum-mainnet-base-1      one network
-  $ lanescan serve --index                                the same beside the API, in one process`,
-    )
-    .action(async (flags: IndexFlags) => {
+  $ lanescan serve --index                                the same beside the API, in one process`)
+    .action(async (flags: ConfigFlags & { once?: boolean; network?: readonly string[] }) => {
       const config = configOf(flags, context);
       const sources = chosenSources(config, context, flags.network);
       // Loaded on demand: no other command needs it.
       const { startIndexer } = await import('../../ingest/engine/indexer.ts');
       const progress = createIndexProgress(context.err, context.now);
       const log = await openLog(config, context, { stream: progress.logStream });
-      const access = {
-        content: 'real',
-        access: 'write',
-        schema: schemaFor(config),
-        writeLog: logWriter(log, 'store'),
-      } as const;
-      await withStore(config, context, access, async (store) => {
+      await withWriter(config, context, 'real', logWriter(log, 'store'), async (store) => {
         const writeLog = logWriter(log, 'index');
         const indexer = startIndexer({
           sources,
@@ -111,7 +90,7 @@ export function chosenSources(
   { environment }: CliContext,
   names: readonly string[] = [],
 ): readonly NetworkSource[] {
-  const sources = networkSourcesOf(config, environment);
+  const sources = config.read('networks', environment);
   if (sources.length === 0) {
     throw new OperatorError(
       'No networks are configured.',

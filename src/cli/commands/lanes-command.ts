@@ -1,20 +1,14 @@
-import type { Command } from 'commander';
 import { DEFAULT_WINDOW_DAYS, MAX_WINDOW_DAYS } from '../../api/routes/lanes-route.ts';
 import { selector, wholeNumber } from '../../domain/filters/parameter-values.ts';
 import { parseParameters } from '../../domain/filters/search-parameters.ts';
 import type { LaneEnds, LaneStatistics } from '../../store/query/lanes.ts';
 import { age, counted, duration, grouped, printable, printableJson } from '../../text/format.ts';
-import { laneWords, networkName } from '../../text/message-words.ts';
+import { networkName } from '../../text/message-words.ts';
+import type { Command } from '../command.ts';
 import { type CliContext, configOf } from '../context.ts';
 import { writeNote, writeOut } from '../output/output.ts';
-import {
-  type Colour,
-  cellsOf,
-  clippedLane,
-  createPaint,
-  fitted,
-  type Paint,
-} from '../output/terminal-text.ts';
+import { type Column, columnWidths, tableText, tableWidth } from '../output/table.ts';
+import { type Colour, clippedLane, createPaint } from '../output/terminal-text.ts';
 import { addFilterOptions, asUsage, collecting, type ParameterFlags, rawParameters } from './filter-flags.ts';
 import { type RecordFlags, withRecordOptions, withRecords } from './records.ts';
 
@@ -36,9 +30,7 @@ export function addLanes(program: Command, context: CliContext): void {
     )
     .option('--json', 'one lane a line, as in /v2/lanes');
   withRecordOptions(command)
-    .addHelpText(
-      'after',
-      `
+    .notes(`
 The busiest lane comes first. P50 and P99 are percentiles of the delivery time; OVERDUE counts messages in flight for
 longer than P99; MISSING counts missing sequence numbers (\`lanescan audit\` lists them). On a narrow terminal the table
 leaves out columns.
@@ -46,8 +38,7 @@ leaves out columns.
 Examples:
   $ lanescan lanes
   $ lanescan lanes --source sepolia --url https://lanescan.example
-  $ lanescan lanes --dest solana-devnet --window-days 7 --json`,
-    )
+  $ lanescan lanes --dest solana-devnet --window-days 7 --json`)
     .action(async (flags: LaneFlags) => {
       // First: it defines networks that flags may name.
       const config = configOf(flags, context);
@@ -105,15 +96,10 @@ export function noLane({ sourceChainSelector, destChainSelector }: LaneEnds): st
 
 // --- The table ---------------------------------------------------------------------------------------
 
-const GAP = '  ';
 const MIN_WIDTH = 40;
 const MIN_LANE = 15;
 
-interface Column {
-  readonly title: string;
-  readonly cell: (lane: LaneStatistics) => string;
-  readonly colours?: (lane: LaneStatistics) => readonly Colour[];
-  readonly align?: 'right';
+interface LaneColumn extends Column<LaneStatistics> {
   /** Columns with the highest number are left out first where there is no room; 0: never. */
   readonly leaveOut: number;
 }
@@ -126,9 +112,14 @@ const missing = ({ onramps }: LaneStatistics) =>
 const warning = (isBad: boolean, colour: Colour = 'yellow'): readonly Colour[] =>
   isBad ? [colour, 'bold'] : [];
 
-function columnsOf(now: number): readonly Column[] {
+function columnsOf(now: number): readonly LaneColumn[] {
   return [
-    { title: 'LANE', cell: laneWords, leaveOut: 0 },
+    {
+      title: 'LANE',
+      cell: ({ sourceNetworkInfo, destNetworkInfo }, width) =>
+        clippedLane(networkName(sourceNetworkInfo), networkName(destNetworkInfo), width),
+      leaveOut: 0,
+    },
     { title: 'VERSION', cell: ({ version }) => printable(version ?? '–'), leaveOut: 8 },
     { title: 'MESSAGES', cell: ({ messages }) => number(messages), align: 'right', leaveOut: 0 },
     { title: 'IN FLIGHT', cell: ({ inFlight }) => number(inFlight), align: 'right', leaveOut: 4 },
@@ -175,44 +166,14 @@ function columnsOf(now: number): readonly Column[] {
 /** As many columns as fit; then the lane's name is shortened. */
 function laneTable(lanes: readonly LaneStatistics[], { out, environment, now }: CliContext): string {
   const width = out.isTTY ? Math.max(out.columns ?? 80, MIN_WIDTH) : Number.POSITIVE_INFINITY;
-  let columns = columnsOf(now()).map((column) => ({
-    ...column,
-    width: Math.max(cellsOf(column.title), ...lanes.map((lane) => cellsOf(column.cell(lane)))),
-  }));
-  const excess = () => columns.reduce((sum, column) => sum + column.width + GAP.length, -GAP.length) - width;
-  const laneWidth = columns[0]?.width ?? 0;
+  let columns = columnsOf(now());
+  let widths = columnWidths(columns, lanes);
+  const laneWidth = widths[0] ?? 0;
   const spare = Math.max(0, laneWidth - MIN_LANE * 2);
-  for (let priority = 8; priority > 0 && excess() > spare; priority--) {
+  for (let priority = 8; priority > 0 && tableWidth(widths) - width > spare; priority--) {
     columns = columns.filter(({ leaveOut }) => leaveOut !== priority);
+    widths = columnWidths(columns, lanes);
   }
-  const room = Math.max(MIN_LANE, laneWidth - Math.max(0, excess()));
-  columns = columns.map((column, index) => (index === 0 ? { ...column, width: room } : column));
-  const paint = createPaint(out, environment);
-  const line = (cellOf: (column: Column) => string, coloursOf: (column: Column) => readonly Colour[]) =>
-    columns
-      .map((column) => painted(fitted(cellOf(column), column.width, column.align), paint, coloursOf(column)))
-      .join(GAP)
-      .trimEnd();
-  return [
-    line(
-      ({ title }) => title,
-      () => ['dim'],
-    ),
-    ...lanes.map((lane) =>
-      line(
-        (column) => (column.title === 'LANE' ? laneCell(lane, room) : column.cell(lane)),
-        (column) => column.colours?.(lane) ?? [],
-      ),
-    ),
-  ]
-    .map((text) => `${text}\n`)
-    .join('');
-}
-
-function painted(cell: string, paint: Paint, colours: readonly Colour[]): string {
-  return colours.length === 0 || cell.trim() === '–' ? cell : paint(cell, ...colours);
-}
-
-function laneCell({ sourceNetworkInfo, destNetworkInfo }: LaneStatistics, width: number): string {
-  return clippedLane(networkName(sourceNetworkInfo), networkName(destNetworkInfo), width);
+  const room = Math.max(MIN_LANE, laneWidth - Math.max(0, tableWidth(widths) - width));
+  return tableText(lanes, { columns, widths: widths.with(0, room), paint: createPaint(out, environment) });
 }

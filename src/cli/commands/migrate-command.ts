@@ -1,7 +1,7 @@
-import type { Command } from 'commander';
 import { distributeDatabase } from '../../store/cluster/distribution.ts';
 import { upgradeEmbedded } from '../../store/server/embedded-upgrade.ts';
 import { printable } from '../../text/format.ts';
+import type { Command } from '../command.ts';
 import { type Config, type ConfigFlags, UsageError } from '../config/config.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from '../context.ts';
 
@@ -29,9 +29,7 @@ export function addMigrate(program: Command, context: CliContext): void {
       parseShards,
     )
     .description('bring the database schema up to date, or set up a new one')
-    .addHelpText(
-      'after',
-      `
+    .notes(`
 serve, index, import, mirror and demo migrate when they start, unless autoMigrate is false. Other commands never do.
 Older programs may be running: the migration waits for their transactions, and afterwards their writes are rejected.
 
@@ -43,8 +41,7 @@ Examples:
   $ lanescan migrate --from-binaries ./postgres-17    an embedded database of PostgreSQL 17
 
 An embedded database of an older PostgreSQL is copied into new files, which are compared with the old ones and replace
-them; the old files are kept. --from-binaries is needed only where the older programs are not in the system's folder.`,
-    )
+them; the old files are kept. --from-binaries is needed only where the older programs are not in the system's folder.`)
     .action(async ({ grantRead, fromBinaries, distribute, shards, ...flags }: MigrateFlags) => {
       const config = configOf(flags, context);
       if (shards !== undefined && !distribute) {

@@ -1,8 +1,7 @@
 import { appendFileSync } from 'node:fs';
-import type { Command } from 'commander';
 import { parseTime } from '../../base/iso-time.ts';
 import type { WriteLog } from '../../base/log.ts';
-import { OperatorError } from '../../base/operator-error.ts';
+import { explained } from '../../base/operator-error.ts';
 import { filterNames } from '../../domain/filters/filter-table.ts';
 import { parseFilters } from '../../domain/filters/search-parameters.ts';
 import { jsonText } from '../../ingest/mirror/intake.ts';
@@ -10,15 +9,9 @@ import { followSource } from '../../ingest/mirror/mirror.ts';
 import type { MirrorCounts, RejectedRecord } from '../../ingest/mirror/mirror-options.ts';
 import { createSource } from '../../ingest/mirror/source.ts';
 import { counted, printable } from '../../text/format.ts';
+import type { Command } from '../command.ts';
 import type { ConfigFlags } from '../config/config.ts';
-import {
-  type CliContext,
-  configOf,
-  schemaFor,
-  withLogOption,
-  withStore,
-  withStoreOptions,
-} from '../context.ts';
+import { type CliContext, configOf, withLogOption, withStoreOptions, withWriter } from '../context.ts';
 import { logWriter, openLog } from '../output/command-log.ts';
 import { besideBar, createProgress } from '../output/progress-bar.ts';
 import { clipped } from '../output/terminal-text.ts';
@@ -58,9 +51,7 @@ export function addMirror(program: Command, context: CliContext): void {
   command.option('--rejects <file>', 'file for rejected records, with their reasons');
   addFilterOptions(command);
   withLogOption(withStoreOptions(command))
-    .addHelpText(
-      'after',
-      `
+    .notes(`
 Stopped or killed at any moment, it resumes where it was. Records pass the same checks as in an import; invalid ones are
 logged, counted and fetched again later. Credentials go into the URL; they are never shown.
 
@@ -69,8 +60,7 @@ Exit status: 0 up to date or stopped, 3 some records were rejected, 1 failure, 1
 Examples:
   $ lanescan mirror https://lanescan.example.org
   $ lanescan mirror https://lanescan.example.org --since 2026-01-01T00:00:00Z --once
-  $ lanescan mirror http://127.0.0.1:8080 --source ethereum-testnet-sepolia --rate 50`,
-    )
+  $ lanescan mirror http://127.0.0.1:8080 --source ethereum-testnet-sepolia --rate 50`)
     .action(async (url: string, flags: MirrorFlags) => {
       const filters = rawParameters(flags, filterNames, command);
       asUsage(() => parseFilters(filters), command);
@@ -93,12 +83,7 @@ Examples:
         signal: context.signal,
         writeLog,
       });
-      const access = {
-        access: 'write',
-        schema: schemaFor(config),
-        writeLog: logWriter(log, 'store'),
-      } as const;
-      await withStore(config, context, access, async (store) => {
+      await withWriter(config, context, 'any', logWriter(log, 'store'), async (store) => {
         const rejects = flags.rejects === undefined ? undefined : openRejects(flags.rejects);
         const shown = createReporter(source.name, context, writeLog);
         try {
@@ -131,17 +116,12 @@ Examples:
 
 /** Appends one line for each rejected record, at once: they are few, and a mirror may be killed at any moment. */
 function openRejects(file: string): (record: RejectedRecord) => void {
-  const write = (text: string) => {
-    try {
-      appendFileSync(file, text);
-    } catch (error) {
-      throw new OperatorError(
-        `Cannot write rejected records to ${file}: ${(error as Error).message}.`,
-        'Choose another file with --rejects.',
-        { cause: error },
-      );
-    }
-  };
+  const write = (text: string): void =>
+    explained(
+      () => appendFileSync(file, text),
+      (message) => `Cannot write rejected records to ${file}: ${message}.`,
+      'Choose another file with --rejects.',
+    );
   write('');
   return (record) => write(`${jsonText(record) ?? JSON.stringify({ ...record, record: null })}\n`);
 }

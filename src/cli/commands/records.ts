@@ -1,7 +1,7 @@
 /** Where the reading commands (search, show, lanes, audit, export) read: the configured store, or a server by its URL. */
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import type { Command } from 'commander';
+import type { Command } from '../command.ts';
 import { type Config, type ConfigFlags, UsageError } from '../config/config.ts';
 import { type CliContext, withStore, withStoreOptions } from '../context.ts';
 import type { Records } from './records-interface.ts';
@@ -31,14 +31,7 @@ export async function withRecords<T>(
   if (flags.url !== undefined) {
     if (flags.data !== undefined)
       throw new UsageError('--url and --data exclude each other.', 'Give the one to read from.');
-    return use(
-      createRemoteRecords({
-        url: flags.url,
-        apiKey: config.apiKey,
-        signal: context.signal,
-        onSimulated: noteSimulated,
-      }),
-    );
+    return use(createRemoteRecords(flags.url, config.apiKey, context.signal, noteSimulated));
   }
   return withStore(withDemo(config, flags, context), context, { connections: 1 }, async (store) => {
     if (store.simulated) noteSimulated();

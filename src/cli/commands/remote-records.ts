@@ -14,15 +14,13 @@ import type { Records } from './records-interface.ts';
 
 const MAX_MESSAGE_LENGTH = 300;
 
-export interface RemoteOptions {
-  readonly url: string;
-  readonly apiKey: string | null;
-  readonly signal: AbortSignal;
-  /** Called once, with the first response that is marked as simulated. */
-  readonly onSimulated: () => void;
-}
-
-export function createRemoteRecords({ url, apiKey, signal, onSimulated }: RemoteOptions): Records {
+/** @param onSimulated called once, with the first response that is marked as simulated */
+export function createRemoteRecords(
+  url: string,
+  apiKey: string | null,
+  signal: AbortSignal,
+  onSimulated: () => void,
+): Records {
   const problem = serverUrlProblem(url);
   if (problem !== null)
     throw new UsageError(

@@ -1,6 +1,6 @@
-import type { Command } from 'commander';
 import type { DerivedReport } from '../../store/derived/derived-rows.ts';
 import type { Store } from '../../store/store.ts';
+import type { Command } from '../command.ts';
 import type { ConfigFlags } from '../config/config.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from '../context.ts';
 import { createProgress } from '../output/progress-bar.ts';
@@ -8,17 +8,11 @@ import { createProgress } from '../output/progress-bar.ts';
 const INTERRUPTED_STATUS = 130;
 const UNREPAIRED_STATUS = 1;
 
-interface RepairFlags extends ConfigFlags {
-  readonly dryRun?: boolean;
-}
-
 export function addRepair(program: Command, context: CliContext): void {
   withStoreOptions(program.command('repair'))
     .option('--dry-run', 'only compare, as `lanescan doctor --deep` does')
     .description('rebuild derived rows that disagree with the records')
-    .addHelpText(
-      'after',
-      `
+    .notes(`
 Compares every record with the rows derived from it (columns, tokens, totals, days, delivery times, runs of sequence
 numbers, positions in the history), and rewrites wrong ones. It reads all messages; servers keep answering, and writers
 wait briefly, at most for the time of counting all messages. It can be interrupted and repeated at any time.
@@ -27,9 +21,8 @@ Exit status: 0 everything agrees, 1 something cannot be repaired (or, with --dry
 
 Examples:
   $ lanescan repair --dry-run
-  $ lanescan repair`,
-    )
-    .action(async ({ dryRun = false, ...flags }: RepairFlags) => {
+  $ lanescan repair`)
+    .action(async ({ dryRun = false, ...flags }: ConfigFlags & { dryRun?: boolean }) => {
       const access = dryRun ? 'read' : 'write';
       await withStore(configOf(flags, context), context, { access, connections: 1 }, async (store) => {
         const report = await walkDerivedRows(store, dryRun ? 'compare' : 'repair', context);

@@ -1,10 +1,10 @@
-import type { Command } from 'commander';
 import { type FilterName, filterNames } from '../../domain/filters/filter-table.ts';
 import { DEFAULT_LIMIT, MAX_LIMIT } from '../../domain/filters/query.ts';
 import { parseSearch, type RawParameters } from '../../domain/filters/search-parameters.ts';
 import type { Message } from '../../domain/message.ts';
 import { findNetwork } from '../../domain/networks/networks.ts';
 import { printableJson } from '../../text/format.ts';
+import type { Command } from '../command.ts';
 import { type CliContext, configOf } from '../context.ts';
 import { createMessageTable, tableFooter } from '../output/message-table.ts';
 import { writeNote, writeOut } from '../output/output.ts';
@@ -35,9 +35,7 @@ export function addSearch(program: Command, context: CliContext): void {
     .option('--all', 'every page, not just the first')
     .option('--json', 'one full record a line, ready for `lanescan import`');
   withRecordOptions(command)
-    .addHelpText(
-      'after',
-      `
+    .notes(`
 All filters combine. On a terminal the table fits its width; otherwise it has full ids and no colours.
 
 Examples:
@@ -45,8 +43,7 @@ Examples:
   $ lanescan search sepolia to fuji --status failed
   $ lanescan search --source sepolia --dest solana-devnet --limit 50
   $ lanescan search --ready-for-manual-exec-only --url https://lanescan.example
-  $ lanescan search --sent-after 2026-01-01 --all --json | gzip > january.ndjson.gz`,
-    )
+  $ lanescan search --sent-after 2026-01-01 --all --json | gzip > january.ndjson.gz`)
     .action(async (text: readonly string[], flags: SearchFlags) => {
       // First: it defines networks that flags may name.
       const config = configOf(flags, context);

@@ -1,6 +1,6 @@
+import cluster from 'node:cluster';
 import { setTimeout as delay } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
-import type { Command } from 'commander';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import type { Destinations } from '../../api/execution/diagnoses.ts';
@@ -14,14 +14,9 @@ import { isDoneWithin } from '../../store/server/time-limit.ts';
 import { openStore, type Store } from '../../store/store.ts';
 import { type Dispatcher, startDispatcher } from '../../webhooks/dispatcher.ts';
 import type { Subscription } from '../../webhooks/subscription.ts';
+import type { Command } from '../command.ts';
 import { describeAbis, loadAbis } from '../config/abi-folder.ts';
-import {
-  type Config,
-  type ConfigFlags,
-  databasePlace,
-  networkSourcesOf,
-  webhooksOf,
-} from '../config/config.ts';
+import { type Config, type ConfigFlags, databasePlace } from '../config/config.ts';
 import { createDestinations } from '../config/destinations.ts';
 import { type CliContext, configOf, schemaFor, withLogOption, withStoreOptions } from '../context.ts';
 import { logWriter, openLog } from '../output/command-log.ts';
@@ -60,9 +55,7 @@ export function addServe(program: Command, context: CliContext): void {
     .option('--index', 'also read the lanes of the configured networks, as `lanescan index` does')
     .option('--processes <number>', 'number of worker processes, best one for each core (default: 1)')
     .description('answer the API over HTTP')
-    .addHelpText(
-      'after',
-      `
+    .notes(`
 Examples:
   $ lanescan serve                                    on http://127.0.0.1:8080, data in ./data
   $ lanescan serve --host 0.0.0.0 --port 80           for other machines too
@@ -70,11 +63,9 @@ Examples:
   $ lanescan serve --processes 4                      with four worker processes on one port
   $ DATABASE_URL=postgresql://… lanescan serve        on a PostgreSQL server of your own
 
-With DATABASE_REPLICA_URL (separated by commas) reads go to replicas of that server which have caught up.`,
-    )
+With DATABASE_REPLICA_URL (separated by commas) reads go to replicas of that server which have caught up.`)
     .action(async (flags: ServeFlags) => {
-      const primary = connectToPrimary();
-      if (primary) await serveAsWorker(primary, flags, context);
+      if (cluster.isWorker) await serveAsWorker(connectToPrimary(), flags, context);
       else await serve(flags, context);
     });
 }
@@ -83,7 +74,7 @@ async function serve(flags: ServeFlags, context: CliContext): Promise<void> {
   const config = configOf(flags, context);
   const abis = loadAbis(config);
   const sources = flags.index ? chosenSources(config, context) : [];
-  const webhooks = webhooksOf(config, context.environment);
+  const webhooks = config.read('webhooks', context.environment);
   const { processes } = config;
   context.drainMs = config.drainSeconds * 1_000;
   const log = await openLog(config, context, { isBatched: true });
@@ -129,15 +120,8 @@ async function serveAsWorker(primary: PrimaryLink, flags: ServeFlags, context: C
       signal,
     });
     const { peers } = primary;
-    await serveUntilStopped({
-      config,
-      log,
-      store,
-      webhooks: [],
-      environment: context.environment,
-      signal,
-      peers,
-    });
+    const { environment } = context;
+    await serveUntilStopped({ config, log, store, webhooks: [], environment, signal, peers });
   } catch (error) {
     if (!(error instanceof OperatorError)) throw error;
     primary.reportFailure(error);
@@ -314,11 +298,8 @@ function destinationsOf(
 ): Destinations | undefined {
   if (!config.diagnosis || store.simulated || environment === undefined) return undefined;
   try {
-    return createDestinations({
-      sources: networkSourcesOf(config, environment),
-      signal,
-      writeLog: logWriter(log, 'diagnosis'),
-    });
+    const writeLog = logWriter(log, 'diagnosis');
+    return createDestinations({ sources: config.read('networks', environment), signal, writeLog });
   } catch (error) {
     // A server that does not index may lack the keys of endpoints. It answers all the same.
     if (!(error instanceof OperatorError)) throw error;

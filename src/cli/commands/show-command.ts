@@ -1,7 +1,7 @@
-import type { Command } from 'commander';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { Message } from '../../domain/message.ts';
 import { printable, printableJson } from '../../text/format.ts';
+import type { Command } from '../command.ts';
 import { loadAbis } from '../config/abi-folder.ts';
 import type { Config } from '../config/config.ts';
 import { type CliContext, configOf } from '../context.ts';
@@ -15,48 +15,42 @@ const MIN_PREFIX = 6;
 /** Ids are hashes: this many with the same six digits mean that the prefix is too short. */
 const MAX_CANDIDATES = 50;
 
-interface ShowFlags extends RecordFlags {
-  readonly json?: boolean;
-}
-
 export function addShow(program: Command, context: CliContext): void {
   const command = withRecordOptions(program.command('show'))
     .argument('<id>', 'message id: all digits, its first digits, or shortened as by `lanescan search`')
     .option('--json', 'the record as JSON')
     .description('one message, in full')
-    .addHelpText(
-      'after',
-      `
+    .notes(`
 Exit status: 0 found, 1 unknown message, 2 not a message id.
 
 Examples:
   $ lanescan show 0x58521b02b1b25a1cbbc6ba2f5ea4dd9a5ef3e3b4d6ba0fd5cc8cf0c3ce860ca4
   $ lanescan show 0x58521b02…860ca4
   $ lanescan show 0x58521b02 --json | jq .fees
-  $ lanescan show 0x58521b02b1b25a1cbbc6ba2f5ea4dd9a5ef3e3b4d6ba0fd5cc8cf0c3ce860ca4 --url https://lanescan.example`,
-    )
-    .action(async (text: string, flags: ShowFlags) => {
+  $ lanescan show 0x58521b02b1b25a1cbbc6ba2f5ea4dd9a5ef3e3b4d6ba0fd5cc8cf0c3ce860ca4 --url https://lanescan.example`)
+    .action(async (text: string, flags: RecordFlags & { json?: boolean }) => {
       const id = parseId(text, command);
       const config = configOf(flags, context);
       loadAbis(config);
       await withRecords(flags, config, context, async (records) => {
+        const { out, environment, now } = context;
         const record = await findRecord(id, records);
-        const server = flags.url ?? serverUrl(config);
-        await writeOut(
-          context.out,
-          flags.json ? jsonText(record, context) : await descriptionOf(record, records, server, context),
-        );
+        if (flags.json) return writeOut(out, `${out.isTTY ? printableJson(record) : record}\n`);
+        const message = JSON.parse(record) as Message;
+        const description = describeMessage(message, {
+          paint: createPaint(out, environment),
+          width: out.isTTY ? (out.columns ?? 80) : null,
+          now: now(),
+          attempts: await records.attempts(message),
+          names: await records.names([message]),
+          serverUrl: flags.url ?? serverUrl(config),
+        });
+        return writeOut(out, description);
       });
     });
 }
 
-export interface ShortId {
-  readonly head: string;
-  readonly tail: string;
-  readonly isWhole: boolean;
-}
-
-export function parseId(text: string, command: Command): ShortId {
+export function parseId(text: string, command: Command) {
   const match = /^(?:0x)?([0-9a-f]{6,64})(?:(?:…|\.\.\.?)([0-9a-f]{1,58}))?$/i.exec(text.trim());
   if (!match) {
     const isShort = /^(0x)?[0-9a-f]{1,5}$/i.test(text.trim());
@@ -69,7 +63,10 @@ export function parseId(text: string, command: Command): ShortId {
   return { head, tail, isWhole: head.length === 64 };
 }
 
-export async function findRecord({ head, tail, isWhole }: ShortId, source: Records): Promise<string> {
+export async function findRecord(
+  { head, tail, isWhole }: ReturnType<typeof parseId>,
+  source: Records,
+): Promise<string> {
   if (isWhole) {
     const found = await source.findMessage(head);
     if (found !== undefined) return found;
@@ -96,31 +93,9 @@ function idOf(record: string): string {
   return (JSON.parse(record) as Message).messageId;
 }
 
-function jsonText(record: string, { out }: CliContext): string {
-  return `${out.isTTY ? printableJson(record) : record}\n`;
-}
-
 /** Where `lanescan serve` answers with the same settings, seen from this machine. */
 export function serverUrl({ host, port }: Config): string {
   const isAny = host === '0.0.0.0' || host === '::';
   const name = isAny ? 'localhost' : host.includes(':') ? `[${host}]` : host;
   return `http://${name}:${port}`;
-}
-
-async function descriptionOf(
-  record: string,
-  records: Records,
-  server: string,
-  context: CliContext,
-): Promise<string> {
-  const { out, environment, now } = context;
-  const message = JSON.parse(record) as Message;
-  return describeMessage(message, {
-    paint: createPaint(out, environment),
-    width: out.isTTY ? (out.columns ?? 80) : null,
-    now: now(),
-    attempts: await records.attempts(message),
-    names: await records.names([message]),
-    serverUrl: server,
-  });
 }

@@ -19,7 +19,7 @@ import { createNames, type NamedToken, tokenAddressesOf } from '../../domain/nam
 import { explorerUrlsOf } from '../../domain/networks/block-explorers.ts';
 import type { Store } from '../../store/store.ts';
 import { counted } from '../../text/format.ts';
-import { type Config, networkSourcesOf } from '../config/config.ts';
+import type { Config } from '../config/config.ts';
 import { createDestinations } from '../config/destinations.ts';
 import type { CliContext } from '../context.ts';
 import { knownLosses, stoppedSources } from '../doctor/source-findings.ts';
@@ -43,7 +43,7 @@ export function createStoreRecords(store: Store, config: Config, context: CliCon
         destinations:
           preparation.kind === 'ready'
             ? createDestinations({
-                sources: networkSourcesOf(config, context.environment),
+                sources: config.read('networks', context.environment),
                 signal: AbortSignal.any([context.signal, ending.signal]),
                 writeLog: () => undefined,
               })

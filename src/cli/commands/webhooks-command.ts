@@ -1,4 +1,3 @@
-import type { Command } from 'commander';
 import { nearestName } from '../../base/nearest-name.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { WebhookBacklog } from '../../store/ledger/webhook-deliveries.ts';
@@ -9,10 +8,11 @@ import { signedHeaders, testEvent } from '../../webhooks/event.ts';
 import { decideRetry } from '../../webhooks/retry.ts';
 import { createSender } from '../../webhooks/sender.ts';
 import { type Subscription, shownTarget } from '../../webhooks/subscription.ts';
-import { type ConfigFlags, UsageError, webhooksOf } from '../config/config.ts';
+import type { Command } from '../command.ts';
+import { type ConfigFlags, UsageError } from '../config/config.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from '../context.ts';
 import { writeOut } from '../output/output.ts';
-import { cellsOf, fitted } from '../output/terminal-text.ts';
+import { type Column, tableText } from '../output/table.ts';
 import { lanescanVersion } from '../version.ts';
 
 const EXIT_STATUSES = `
@@ -22,41 +22,31 @@ export function addWebhooks(program: Command, context: CliContext): void {
   const webhooks = program
     .command('webhooks')
     .description('list, test and replay the webhooks of lanescan.yaml (`serve` delivers them)')
-    .addHelpText(
-      'after',
-      `
+    .notes(`
 Examples:
   $ lanescan webhooks list
   $ lanescan webhooks test ops-alerts
-  $ lanescan webhooks replay ops-alerts --parked`,
-    );
+  $ lanescan webhooks replay ops-alerts --parked`);
   addList(webhooks, context);
   addTest(webhooks, context);
   addReplay(webhooks, context);
-}
-
-interface ListFlags extends ConfigFlags {
-  readonly json?: boolean;
 }
 
 function addList(webhooks: Command, context: CliContext): void {
   withStoreOptions(webhooks.command('list'))
     .option('--json', 'one JSON object a line')
     .description('position, pending and parked deliveries, and the latest error of each webhook')
-    .addHelpText(
-      'after',
-      `
+    .notes(`
 LAG counts changes that were not processed yet, PENDING deliveries that wait for an attempt, PARKED those that were
 given up after a day. A server renews its lease on a webhook every few seconds; "not served" means that none holds it.
 ${EXIT_STATUSES}
 
 Examples:
   $ lanescan webhooks list
-  $ lanescan webhooks list --json | jq 'select(.parked > 0)'`,
-    )
-    .action(async (flags: ListFlags) => {
+  $ lanescan webhooks list --json | jq 'select(.parked > 0)'`)
+    .action(async (flags: ConfigFlags & { json?: boolean }) => {
       const config = configOf(flags, context);
-      const configured = webhooksOf(config, context.environment);
+      const configured = config.read('webhooks', context.environment);
       await withStore(config, context, { connections: 1 }, async (store) => {
         const lines = webhookStates(configured, await store.webhooks.backlog());
         if (flags.json) {
@@ -104,28 +94,28 @@ function webhookStates(
 }
 
 function table(lines: readonly WebhookState[], now: number): string {
-  const titles = ['NAME', 'TARGET', 'POSITION', 'LAG', 'PENDING', 'PARKED', 'DELIVERED', ''];
-  const rows = lines.map((line) => [
-    line.name,
-    line.target === null ? '(not in the configuration)' : printable(line.target),
-    line.position ?? '–',
-    ...[line.lag, line.pending, line.parked, line.delivered].map((count) => count.toLocaleString('en')),
-    line.isServed ? 'served' : 'not served',
-  ]);
-  const widths = titles.map((title, i) =>
-    Math.max(cellsOf(title), ...rows.map((row) => cellsOf(row[i] ?? ''))),
-  );
-  const line = (cells: readonly string[]) =>
-    cells
-      .map((cell, i) => fitted(cell, widths[i] ?? 0, i >= 2 && i <= 6 ? 'right' : 'left'))
-      .join('  ')
-      .trimEnd();
+  const count = (title: string, of: (line: WebhookState) => number) =>
+    ({ title, cell: (line: WebhookState) => of(line).toLocaleString('en'), align: 'right' }) as const;
+  const columns: readonly Column<WebhookState>[] = [
+    { title: 'NAME', cell: ({ name }) => name },
+    {
+      title: 'TARGET',
+      cell: ({ target }) => (target === null ? '(not in the configuration)' : printable(target)),
+    },
+    { title: 'POSITION', cell: ({ position }) => position ?? '–', align: 'right' },
+    count('LAG', ({ lag }) => lag),
+    count('PENDING', ({ pending }) => pending),
+    count('PARKED', ({ parked }) => parked),
+    count('DELIVERED', ({ delivered }) => delivered),
+    { title: '', cell: ({ isServed }) => (isServed ? 'served' : 'not served') },
+  ];
   const errors = lines.flatMap(({ name, lastError, lastFailedAt }) =>
     lastError === null || lastFailedAt === null
       ? []
-      : [`${name}: ${age(now - lastFailedAt.getTime())} ago: ${printable(lastError)}`],
+      : [`${name}: ${age(now - lastFailedAt.getTime())} ago: ${printable(lastError)}\n`],
   );
-  return `${[line(titles), ...rows.map(line), ...(errors.length > 0 ? ['', 'Latest errors', ...errors] : [])].join('\n')}\n`;
+  const latest = errors.length > 0 ? `\nLatest errors\n${errors.join('')}` : '';
+  return `${tableText(lines, { columns })}${latest}`;
 }
 
 function addTest(webhooks: Command, context: CliContext): void {
@@ -134,14 +124,11 @@ function addTest(webhooks: Command, context: CliContext): void {
     .argument('<name>', 'name of the webhook')
     .option('--config <file>', 'configuration file (default: ./lanescan.yaml where there is one)')
     .description('send a signed event of type lanescan.test now, and show the response')
-    .addHelpText(
-      'after',
-      `
+    .notes(`
 Exit status: 0 the receiver accepted it (2xx), 1 it did not, 2 wrong usage.
 
 Examples:
-  $ lanescan webhooks test ops-alerts`,
-    )
+  $ lanescan webhooks test ops-alerts`)
     .action(async (name: string, flags: ConfigFlags) => {
       const subscription = namedWebhook(name, flags, context);
       const startedAt = context.now();
@@ -167,28 +154,20 @@ Examples:
     });
 }
 
-interface ReplayFlags extends ConfigFlags {
-  readonly after?: string;
-  readonly parked?: boolean;
-}
-
 function addReplay(webhooks: Command, context: CliContext): void {
   withStoreOptions(webhooks.command('replay'))
     .argument('<name>', 'name of the webhook')
     .option('--parked', 'deliver parked events again')
     .option('--after <position>', 'deliver every matching change after this position again (0: all)')
     .description('deliver again, through the running servers or the next one that starts')
-    .addHelpText(
-      'after',
-      `
+    .notes(`
 Events keep their webhook-id, so that a receiver recognises those it already has.
 ${EXIT_STATUSES}
 
 Examples:
   $ lanescan webhooks replay ops-alerts --parked
-  $ lanescan webhooks replay ops-alerts --after 120000`,
-    )
-    .action(async (name: string, flags: ReplayFlags) => {
+  $ lanescan webhooks replay ops-alerts --after 120000`)
+    .action(async (name: string, flags: ConfigFlags & { after?: string; parked?: boolean }) => {
       if ((flags.after === undefined) === (flags.parked === undefined)) {
         throw new UsageError(
           'replay takes either --parked or --after.',
@@ -234,7 +213,7 @@ async function rewind({ name }: Subscription, after: bigint, store: Store): Prom
 
 function namedWebhook(name: string, flags: ConfigFlags, context: CliContext): Subscription {
   const config = configOf(flags, context);
-  const configured = webhooksOf(config, context.environment);
+  const configured = config.read('webhooks', context.environment);
   const found = configured.find((subscription) => subscription.name === name);
   if (found) return found;
   const names = configured.map((subscription) => subscription.name);

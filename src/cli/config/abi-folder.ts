@@ -1,7 +1,7 @@
 /** The folder of ABIs (`abis` in lanescan.yaml), whose errors name the reasons of failed executions. */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { OperatorError } from '../../base/operator-error.ts';
+import { explained, OperatorError } from '../../base/operator-error.ts';
 import { type AbiSignature, selectorOf } from '../../domain/abi-types.ts';
 import { errorsOfAbi } from '../../domain/failures/abi-errors.ts';
 import { defineErrors } from '../../domain/failures/revert-data.ts';
@@ -12,14 +12,8 @@ const MAX_FILES = 500;
 const MAX_FILE_BYTES = 8 * 1024 * 1024;
 const MAX_ERRORS = 10_000;
 
-export interface LoadedAbis {
-  readonly folder: string;
-  readonly files: number;
-  readonly errors: number;
-}
-
 /** Reads the configured folder; its errors are known from then on, wherever return data is decoded. */
-export function loadAbis({ abisFolder }: Pick<Config, 'abisFolder'>): LoadedAbis | undefined {
+export function loadAbis({ abisFolder }: Pick<Config, 'abisFolder'>) {
   if (abisFolder === null) {
     defineErrors(new Map());
     return undefined;
@@ -43,21 +37,16 @@ export function loadAbis({ abisFolder }: Pick<Config, 'abisFolder'>): LoadedAbis
 }
 
 /** @example '12 errors of 3 ABIs in ./abis' */
-export function describeAbis({ folder, files, errors }: LoadedAbis): string {
+export function describeAbis({ folder, files, errors }: NonNullable<ReturnType<typeof loadAbis>>): string {
   return `${counted(errors, 'error')} of ${counted(files, 'ABI')} in ${folder}`;
 }
 
 function jsonFiles(folder: string): readonly string[] {
-  let names: string[];
-  try {
-    names = readdirSync(folder).filter((name) => name.toLowerCase().endsWith('.json'));
-  } catch (error) {
-    throw new OperatorError(
-      `Cannot read the folder of ABIs ${folder}: ${(error as Error).message}.`,
-      'Check `abis` (or LANESCAN_ABIS): it takes a folder of JSON files.',
-      { cause: error },
-    );
-  }
+  const names = explained(
+    () => readdirSync(folder).filter((name) => name.toLowerCase().endsWith('.json')),
+    (message) => `Cannot read the folder of ABIs ${folder}: ${message}.`,
+    'Check `abis` (or LANESCAN_ABIS): it takes a folder of JSON files.',
+  );
   if (names.length > MAX_FILES)
     throw new OperatorError(
       `The folder of ABIs ${folder} has ${counted(names.length, 'JSON file')}; at most ${MAX_FILES} are read.`,
@@ -67,40 +56,31 @@ function jsonFiles(folder: string): readonly string[] {
 }
 
 function readErrors(file: string): readonly AbiSignature[] {
-  const parsed = errorsOfAbi(readJson(file));
-  if (parsed.ok) return parsed.errors;
+  const errors = errorsOfAbi(readJson(file));
+  if (typeof errors !== 'string') return errors;
   throw new OperatorError(
-    `The ABI ${file} ${parsed.problem}.`,
+    `The ABI ${file} ${errors}.`,
     'Write the ABI as the compiler does, or move the file out of the folder.',
   );
 }
 
 function readJson(file: string): unknown {
-  let text: string;
-  try {
-    const { size } = statSync(file);
-    if (size > MAX_FILE_BYTES)
+  const text = explained(
+    () => {
+      const { size } = statSync(file);
+      if (size <= MAX_FILE_BYTES) return readFileSync(file, 'utf8');
       throw new OperatorError(
         `The ABI ${file} has ${size} bytes; at most ${MAX_FILE_BYTES} are read.`,
         'Keep its member `abi` only.',
       );
-    text = readFileSync(file, 'utf8');
-  } catch (error) {
-    if (error instanceof OperatorError) throw error;
-    throw new OperatorError(
-      `Cannot read the ABI ${file}: ${(error as Error).message}.`,
-      'Check that it is a file that this user may read.',
-      { cause: error },
-    );
-  }
-  try {
+    },
+    (message) => `Cannot read the ABI ${file}: ${message}.`,
+    'Check that it is a file that this user may read.',
+  );
+  return explained(
     // A byte order mark is not part of JSON; editors write it all the same.
-    return JSON.parse(text.replace(/^\uFEFF/, ''));
-  } catch (error) {
-    throw new OperatorError(
-      `The ABI ${file} is not valid JSON: ${(error as Error).message}.`,
-      'Fix the file, or move it out of the folder.',
-      { cause: error },
-    );
-  }
+    () => JSON.parse(text.replace(/^\uFEFF/, '')),
+    (message) => `The ABI ${file} is not valid JSON: ${message}.`,
+    'Fix the file, or move it out of the folder.',
+  );
 }

@@ -6,11 +6,9 @@
  */
 import { readFileSync } from 'node:fs';
 import type { TSchema } from 'typebox';
-import { OperatorError } from '../../base/operator-error.ts';
+import { explained, OperatorError } from '../../base/operator-error.ts';
 import { nearestOf, readSetting, rejectUnknownKey, SettingError } from '../../base/settings.ts';
-import type { NetworkSource } from '../../ingest/engine/family.ts';
 import type { DatabasePlace } from '../../store/store.ts';
-import type { Subscription } from '../../webhooks/subscription.ts';
 import { isKubernetesVariable } from './kubernetes-variables.ts';
 import { type SettingKey, type Settings, settings, type TopLevelOptions } from './settings.ts';
 import { openSettingsFile, type SettingsFile } from './settings-file.ts';
@@ -34,7 +32,7 @@ export interface Config extends Omit<Settings, 'data' | 'abis' | NameKey | Secre
   readonly apiKey: string | null;
   /** The file that was read; null without one. */
   readonly file: string | null;
-  /** Reads one of the settings that are not read at start. */
+  /** Reads one of the settings that are not read at start; the variables have keys of endpoints and secrets of webhooks. */
   readonly read: <K extends NameKey | SecretKey>(key: K, variables?: NodeJS.ProcessEnv) => Settings[K];
   /** Where the value of each key came from: a flag, a variable, the file, or `default`. */
   readonly origins: Readonly<Record<string, string>>;
@@ -154,16 +152,11 @@ function readSecret(
   if (value !== '') {
     throw new OperatorError(`${name} and ${fileVariable} are both set.`, 'Unset one of them.');
   }
-  let content: string;
-  try {
-    content = readFileSync(file, 'utf8').trim();
-  } catch (error) {
-    throw new OperatorError(
-      `Cannot read ${file}, which ${fileVariable} names: ${(error as Error).message}.`,
-      'Check the path, and that this user may read it.',
-      { cause: error },
-    );
-  }
+  const content = explained(
+    () => readFileSync(file, 'utf8').trim(),
+    (message) => `Cannot read ${file}, which ${fileVariable} names: ${message}.`,
+    'Check the path, and that this user may read it.',
+  );
   if (content === '')
     throw new OperatorError(`${file}, which ${fileVariable} names, is empty.`, 'Put the URL in it.');
   return { value: content, where: fileVariable };
@@ -183,16 +176,6 @@ function readReplicaUrls(list: string, hasPrimary: boolean): readonly string[] {
 /** Where the configured data is: the server of DATABASE_URL, otherwise the embedded one. */
 export function databasePlace(config: Config): DatabasePlace {
   return config.databaseUrl === null ? { dataFolder: config.dataFolder } : { url: config.databaseUrl };
-}
-
-/** The configured webhooks, with their secrets. */
-export function webhooksOf(config: Config, environment: NodeJS.ProcessEnv): readonly Subscription[] {
-  return config.read('webhooks', environment);
-}
-
-/** The networks to index, with the keys of their endpoints. */
-export function networkSourcesOf(config: Config, environment: NodeJS.ProcessEnv): readonly NetworkSource[] {
-  return config.read('networks', environment);
 }
 
 function rejectUnknownVariables(environment: NodeJS.ProcessEnv): void {

@@ -9,11 +9,13 @@ import type { Config } from './config.ts';
 /** Of an endpoint's rate, for diagnoses. */
 const DIAGNOSIS_SHARE = 1 / 5;
 
-export interface DestinationsOptions extends Pick<DestinationCallsOptions, 'signal' | 'writeLog'> {
+export function createDestinations({
+  sources,
+  signal,
+  writeLog,
+}: Pick<DestinationCallsOptions, 'signal' | 'writeLog'> & {
   readonly sources: readonly NetworkSource[];
-}
-
-export function createDestinations({ sources, signal, writeLog }: DestinationsOptions): Destinations {
+}): Destinations {
   // Each network that is opened listens.
   setMaxListeners(0, signal);
   const opened = new Map<string, Promise<Destination | undefined>>();

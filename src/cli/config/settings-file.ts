@@ -6,16 +6,10 @@ import { type Path, pathText, SettingError } from '../../base/settings.ts';
 
 const DEFAULT_FILE = 'lanescan.yaml';
 
-export interface SettingsFile {
-  readonly name: string;
-  readonly isFound: boolean;
-  readonly values: Readonly<Record<string, unknown>>;
-  /** Runs `read`, and adds file and line to its SettingError. */
-  locate<T>(read: () => T): T;
-}
+export type SettingsFile = ReturnType<typeof openSettingsFile>;
 
 /** Opens the file of that name; without one, ./lanescan.yaml where it exists. */
-export function openSettingsFile(named: string | undefined): SettingsFile {
+export function openSettingsFile(named: string | undefined) {
   const name = named ?? DEFAULT_FILE;
   const text = readText(name, named === undefined);
   const lines = new LineCounter();
@@ -34,8 +28,9 @@ export function openSettingsFile(named: string | undefined): SettingsFile {
   return {
     name,
     isFound: text !== undefined,
-    values: values as Record<string, unknown>,
-    locate(read) {
+    values: values as Readonly<Record<string, unknown>>,
+    /** Runs `read`, and adds file and line to its SettingError. */
+    locate<T>(read: () => T): T {
       try {
         return read();
       } catch (error) {

@@ -1,27 +1,24 @@
 import { statfs } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import path from 'node:path';
-import type { Command } from 'commander';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { Message } from '../../domain/message.ts';
 import { NotInitialisedError, OlderSchemaError } from '../../store/schema/schema-errors.ts';
 import { connectionsNeeded } from '../../store/server/connection-budget.ts';
 import type { Store } from '../../store/store.ts';
 import { age, counted, printable } from '../../text/format.ts';
+import type { Command } from '../command.ts';
 import { walkDerivedRows } from '../commands/repair-command.ts';
 import { withServerOptions } from '../commands/serve-command.ts';
 import { describeAbis, loadAbis } from '../config/abi-folder.ts';
-import { type Config, type ConfigFlags, UsageError, webhooksOf } from '../config/config.ts';
+import { type Config, type ConfigFlags, UsageError } from '../config/config.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from '../context.ts';
 import { writeOut } from '../output/output.ts';
 import { type Colour, createPaint, databaseName } from '../output/terminal-text.ts';
 import { lanescanVersion, oldestNode } from '../version.ts';
-import { clusterFindings } from './cluster-findings.ts';
-import { type Finding, problemFinding } from './finding.ts';
-import { networkFindings } from './network-findings.ts';
-import { replicaFindings } from './replica-findings.ts';
-import { settingsFindings } from './server-settings-findings.ts';
-import { sourceFindings } from './source-findings.ts';
+import { clusterFindings, replicaFindings, settingsFindings } from './database-findings.ts';
+import { type Finding, failure, ok, problemFinding, warning } from './finding.ts';
+import { networkFindings, sourceFindings } from './source-findings.ts';
 
 const LOW_SPACE_BYTES = 1e9;
 const CLOCK_TOLERANCE_MS = 5 * 60_000;
@@ -42,9 +39,7 @@ export function addDoctor(program: Command, context: CliContext): void {
   withServerOptions(withStoreOptions(program.command('doctor')))
     .option('--deep', 'also compare every record with the rows derived from it (reads the whole store)')
     .description('find problems with the configuration, endpoints, database and port, and how to fix them')
-    .addHelpText(
-      'after',
-      `
+    .notes(`
 Checks the configuration, Node, the networks to index and whether an indexer is alive, the database and its replicas,
 the disk and the port, and says how to fix each problem. For every endpoint it tests the chain, how much history there is
 and which requests are accepted; for every replica, the database it belongs to and how far it is behind. No password and
@@ -57,8 +52,7 @@ Exit status: 0 no problems, 1 problems that must be fixed.
 
 Examples:
   $ lanescan doctor
-  $ DATABASE_URL=postgresql://… lanescan doctor --port 80`,
-    )
+  $ DATABASE_URL=postgresql://… lanescan doctor --port 80`)
     .action(async (flags: DoctorFlags) => {
       const paint = createPaint(context.out, context.environment);
       const counts = { ok: 0, warning: 0, error: 0 };
@@ -87,10 +81,7 @@ async function* findings(
   } catch (error) {
     if (error instanceof UsageError) throw error;
     yield problemFinding('Configuration', error);
-    yield {
-      severity: 'warning',
-      what: 'Database, disk and port were not checked: they depend on the configuration',
-    };
+    yield warning('Database, disk and port were not checked: they depend on the configuration');
     return;
   }
   yield configFinding(config);
@@ -106,14 +97,14 @@ async function* findings(
 function nodeFinding(): Finding {
   const running = process.versions.node;
   const what = `Lanescan ${lanescanVersion} on Node ${running}`;
-  if (running.localeCompare(oldestNode, 'en', { numeric: true }) >= 0) return { severity: 'ok', what };
-  return { severity: 'error', what, remedy: `Install Node ${oldestNode} or later.` };
+  const isRecent = running.localeCompare(oldestNode, 'en', { numeric: true }) >= 0;
+  return isRecent ? ok(what) : failure(what, `Install Node ${oldestNode} or later.`);
 }
 
 function* abiFindings(config: Config): Generator<Finding> {
   try {
     const abis = loadAbis(config);
-    if (abis) yield { severity: 'ok', what: `ABIs: ${printable(describeAbis(abis))}` };
+    if (abis) yield ok(`ABIs: ${printable(describeAbis(abis))}`);
   } catch (error) {
     yield problemFinding('ABIs', error);
   }
@@ -129,17 +120,14 @@ function configFinding({ file, origins, host, port, dataFolder, logLevel, databa
       ? shown('data', dataFolder)
       : `database ${databaseName(databaseUrl)} (${origins.database})`;
   const settings = [shown('host', host), shown('port', port), database, shown('logLevel', logLevel)];
-  return {
-    severity: 'ok',
-    what: `Configuration from ${file === null ? 'no file' : printable(file)}: ${settings.join(', ')}`,
-  };
+  return ok(`Configuration from ${file === null ? 'no file' : printable(file)}: ${settings.join(', ')}`);
 }
 
 /** No findings where no webhook is configured. */
 function* webhookFindings(config: Config, { environment }: CliContext): Generator<Finding> {
   try {
-    const names = webhooksOf(config, environment).map(({ name }) => name);
-    if (names.length > 0) yield { severity: 'ok', what: `Webhooks: ${names.map(printable).join(', ')}` };
+    const names = config.read('webhooks', environment).map(({ name }) => name);
+    if (names.length > 0) yield ok(`Webhooks: ${names.map(printable).join(', ')}`);
   } catch (error) {
     yield problemFinding('Webhooks', error);
   }
@@ -151,24 +139,20 @@ async function diskFinding(dataFolder: string): Promise<Finding> {
     try {
       const { bavail, bsize } = await statfs(existing);
       const free = bavail * bsize;
-      const what = `Disk of ${printable(dataFolder)}: ${gigabytes(free)} free`;
-      if (free >= LOW_SPACE_BYTES) return { severity: 'ok', what };
-      return { severity: 'warning', what, remedy: 'Free some space, or choose another folder with --data.' };
+      const what = `Disk of ${printable(dataFolder)}: ${(free / 1e9).toFixed(1)} GB free`;
+      return free >= LOW_SPACE_BYTES
+        ? ok(what)
+        : warning(what, 'Free some space, or choose another folder with --data.');
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
       const isMissing = code === 'ENOENT' || code === 'ENOTDIR';
       if (isMissing && existing !== path.dirname(existing)) continue;
-      return {
-        severity: 'warning',
-        what: `Disk of ${printable(dataFolder)}: ${printable(message)}`,
-        remedy: 'Check the path, or choose another folder with --data.',
-      };
+      return warning(
+        `Disk of ${printable(dataFolder)}: ${printable(message)}`,
+        'Check the path, or choose another folder with --data.',
+      );
     }
   }
-}
-
-function gigabytes(bytes: number): string {
-  return `${(bytes / 1e9).toFixed(1)} GB`;
 }
 
 async function* databaseFindings(
@@ -180,11 +164,8 @@ async function* databaseFindings(
   let found: readonly Finding[];
   try {
     found = await withStore(config, context, { connections: 1 }, async (store) => [
-      { severity: 'ok' as const, what: `Database: ${kind} PostgreSQL ${printable(store.serverVersion)}` },
-      {
-        severity: 'ok' as const,
-        what: `Schema: up to date, ${counted(store.migrations.total, 'migration')}`,
-      },
+      ok(`Database: ${kind} PostgreSQL ${printable(store.serverVersion)}`),
+      ok(`Schema: up to date, ${counted(store.migrations.total, 'migration')}`),
       // The embedded server has our settings.
       ...(kind === 'server'
         ? settingsFindings(await store.serverSettings(), connectionsNeeded(config.processes))
@@ -206,11 +187,8 @@ function databaseProblem(error: unknown, { autoMigrate }: Config): Finding {
   // The next start of a server or an import migrates the schema.
   const isFixedAtNextStart =
     error instanceof NotInitialisedError || (error instanceof OlderSchemaError && autoMigrate);
-  return {
-    severity: isFixedAtNextStart ? 'warning' : 'error',
-    what: `Database: ${printable((error as Error).message)}`,
-    remedy: printable(remedy),
-  };
+  const found = isFixedAtNextStart ? warning : failure;
+  return found(`Database: ${printable((error as Error).message)}`, printable(remedy));
 }
 
 async function contentFindings(store: Store, now: number): Promise<readonly Finding[]> {
@@ -219,21 +197,16 @@ async function contentFindings(store: Store, now: number): Promise<readonly Find
   const [newest] = records.map((record) => now - Date.parse((JSON.parse(record) as Message).sendTimestamp));
   const kind = store.simulated ? 'SIMULATED' : 'real';
   const amount = `${isExact ? '' : 'about '}${counted(count, `${kind} message`)}`;
-  if (newest === undefined) return [{ severity: 'ok', what: `Content: ${amount}` }];
-  const isFromFuture = newest < -CLOCK_TOLERANCE_MS;
-  const since = newest < 0 ? age(-newest) : age(newest);
-  const content: Finding = {
-    severity: 'ok',
-    what: `Content: ${amount}, the newest sent ${newest < 0 ? `${since} from now` : `${since} ago`}`,
-  };
-  if (!isFromFuture) return [content];
+  if (newest === undefined) return [ok(`Content: ${amount}`)];
+  const since = age(Math.abs(newest));
+  const content = ok(`Content: ${amount}, the newest sent ${since} ${newest < 0 ? 'from now' : 'ago'}`);
+  if (newest >= -CLOCK_TOLERANCE_MS) return [content];
   return [
     content,
-    {
-      severity: 'warning',
-      what: `Clock: it is ${new Date(now).toISOString()} here, and the newest message was sent ${since} later`,
-      remedy: 'Set the clock of this machine, or check where the records come from.',
-    },
+    warning(
+      `Clock: it is ${new Date(now).toISOString()} here, and the newest message was sent ${since} later`,
+      'Set the clock of this machine, or check where the records come from.',
+    ),
   ];
 }
 
@@ -244,47 +217,37 @@ async function derivedFindings(
   context: CliContext,
 ): Promise<readonly Finding[]> {
   const report = deep ? await walkDerivedRows(store, 'compare', context) : await store.derived.sample();
-  if (report === undefined) return [{ severity: 'warning', what: 'Derived rows: not compared, interrupted' }];
-  const found = report.disagreements.map(
-    ({ what, count, isRepairable }): Finding => ({
-      severity: isRepairable ? 'error' : 'warning',
-      what: `Derived rows: ${count.toLocaleString('en')} ${what}${deep ? '' : ' (in a sample)'}`,
-      remedy: isRepairable
-        ? 'Run `lanescan repair`: it rebuilds them from the records.'
-        : 'It cannot be repaired; readers of the history skip it.',
-    }),
-  );
+  if (report === undefined) return [warning('Derived rows: not compared, interrupted')];
+  const found = report.disagreements.map(({ what, count, isRepairable }) => {
+    const text = `Derived rows: ${count.toLocaleString('en')} ${what}${deep ? '' : ' (in a sample)'}`;
+    return isRepairable
+      ? failure(text, 'Run `lanescan repair`: it rebuilds them from the records.')
+      : warning(text, 'It cannot be repaired; readers of the history skip it.');
+  });
   const unchecked =
     report.unchecked.length === 0 ? '' : `; ${report.unchecked.join(', ')} not checked (timeout)`;
   const compared = `${counted(report.messages, 'message')} compared with ${report.messages === 1 ? 'its' : 'their'} records`;
-  const summary: Finding = deep
-    ? { severity: 'ok', what: `Derived rows: all ${compared}, statistics and history too` }
-    : {
-        severity: 'ok',
-        what: `Derived rows: a sample of ${compared}, sums compared${unchecked} (--deep compares everything)`,
-      };
-  return [...found, summary];
+  const summary = deep
+    ? `all ${compared}, statistics and history too`
+    : `a sample of ${compared}, sums compared${unchecked} (--deep compares everything)`;
+  return [...found, ok(`Derived rows: ${summary}`)];
 }
 
 async function portFinding({ host, port }: Config): Promise<Finding> {
   const place = `${printable(host)}:${port}`;
-  if (port === 0) return { severity: 'ok', what: `Port: any free one on ${printable(host)}` };
-  const failure = await tryToListen(host, port);
-  if (failure === undefined) return { severity: 'ok', what: `Port: ${place} is free` };
-  if (failure.code !== 'EADDRINUSE') {
-    return {
-      severity: 'error',
-      what: `Port: cannot listen on ${place}: ${printable(failure.message)}`,
-      remedy: 'Choose another address with --host and --port.',
-    };
-  }
-  if (await isLanescan(host, port))
-    return { severity: 'ok', what: `Port: Lanescan already answers on ${place}` };
-  return {
-    severity: 'error',
-    what: `Port: ${place} is taken by another program`,
-    remedy: 'Stop that program, or choose another port with --port.',
-  };
+  if (port === 0) return ok(`Port: any free one on ${printable(host)}`);
+  const obstacle = await tryToListen(host, port);
+  if (obstacle === undefined) return ok(`Port: ${place} is free`);
+  if (obstacle.code !== 'EADDRINUSE')
+    return failure(
+      `Port: cannot listen on ${place}: ${printable(obstacle.message)}`,
+      'Choose another address with --host and --port.',
+    );
+  if (await isLanescan(host, port)) return ok(`Port: Lanescan already answers on ${place}`);
+  return failure(
+    `Port: ${place} is taken by another program`,
+    'Stop that program, or choose another port with --port.',
+  );
 }
 
 function tryToListen(host: string, port: number): Promise<NodeJS.ErrnoException | undefined> {

@@ -10,12 +10,14 @@ export interface Finding {
   readonly remedy?: string;
 }
 
+const finding = (severity: Finding['severity']) => (what: string, remedy?: string) =>
+  ({ severity, what, ...(remedy !== undefined && { remedy }) }) satisfies Finding;
+export const ok = finding('ok');
+export const warning = finding('warning');
+export const failure = finding('error');
+
 /** An operator error as a finding. Any other error is thrown again. */
 export function problemFinding(subject: string, error: unknown): Finding {
   if (!(error instanceof OperatorError)) throw error;
-  return {
-    severity: 'error',
-    what: `${subject}: ${printable(error.message)}`,
-    remedy: printable(error.remedy),
-  };
+  return failure(`${subject}: ${printable(error.message)}`, printable(error.remedy));
 }

@@ -1,4 +1,4 @@
-/** Checks of `doctor` and `audit` for the processes that keep the records up to date: indexers and mirrors. */
+/** Checks of `doctor` and `audit` for what keeps the records up to date: indexers, mirrors, and the endpoints they read. */
 import {
   hasLoss,
   indexingHealth,
@@ -9,14 +9,17 @@ import {
 import { blockNoun } from '../../domain/chain-families.ts';
 import { type FindingKind, findingKinds } from '../../domain/networks/index-findings.ts';
 import { networkBySelector } from '../../domain/networks/networks.ts';
+import type { NetworkReport, NetworkSource, ProbeFinding } from '../../ingest/engine/family.ts';
+import { probeNetwork } from '../../ingest/families.ts';
 import type { StoredFinding } from '../../store/ledger/index-ledger.ts';
 import type { MirrorState } from '../../store/ledger/mirror-ledger.ts';
 import type { NetworkProgress } from '../../store/query/network-progress.ts';
 import type { Store } from '../../store/store.ts';
-import { age, counted, printable } from '../../text/format.ts';
-import { type Config, networkSourcesOf } from '../config/config.ts';
+import { age, counted, howOld, printable } from '../../text/format.ts';
+import type { Config } from '../config/config.ts';
 import type { CliContext } from '../context.ts';
-import type { Finding } from './finding.ts';
+import { lanescanVersion } from '../version.ts';
+import { type Finding, failure, ok, problemFinding, warning } from './finding.ts';
 
 type SourceStore = Pick<Store, 'networkProgress' | 'mirrors'>;
 type IndexedStore = SourceStore & { readonly index: Pick<Store['index'], 'checks'> };
@@ -70,20 +73,17 @@ const remedies: Readonly<Record<FindingKind, string>> = {
 };
 
 function completenessFinding({ kind, detail }: StoredFinding, network: NetworkProgress): Finding {
-  return {
-    severity: findingKinds[kind].isLoss ? 'error' : 'warning',
-    what: `${nameOf(network)}: ${printable(detail)}`,
-    remedy: remedies[kind],
-  };
+  const found = findingKinds[kind].isLoss ? failure : warning;
+  return found(`${nameOf(network)}: ${printable(detail)}`, remedies[kind]);
 }
 
 function unreadableFinding(network: NetworkProgress): Finding {
   const { unreadableLogs } = network;
-  return {
-    severity: 'warning',
-    what: `${nameOf(network)}: ${counted(unreadableLogs, 'log')} could not be decoded and ${unreadableLogs === 1 ? 'is' : 'are'} kept`,
-    remedy: UNREADABLE_REMEDY,
-  };
+  const are = unreadableLogs === 1 ? 'is' : 'are';
+  return warning(
+    `${nameOf(network)}: ${counted(unreadableLogs, 'log')} could not be decoded and ${are} kept`,
+    UNREADABLE_REMEDY,
+  );
 }
 
 /** For `audit` and `index`: what networks lack according to their own contracts. Selectors restrict it to these. */
@@ -115,7 +115,7 @@ export async function stoppedSources(
 
 function configuredSelectors(config: Config, { environment }: CliContext): ReadonlySet<string> {
   try {
-    return new Set(networkSourcesOf(config, environment).map(({ network }) => network.selector));
+    return new Set(config.read('networks', environment).map(({ network }) => network.selector));
   } catch {
     // Errors of the configuration are a separate finding.
     return new Set();
@@ -125,58 +125,49 @@ function configuredSelectors(config: Config, { environment }: CliContext): Reado
 function networkFinding(network: NetworkProgress, isConfigured: boolean): Finding {
   const health = indexingHealth(network);
   const name = nameOf(network);
-  if (health === 'stopped') {
-    return {
-      severity: isConfigured ? 'error' : 'warning',
-      what: `${stoppedIndexing(network)}: ${MISSING}`,
-      remedy: 'Start `lanescan index` (or `lanescan serve --index`) again; its log says why it ended.',
-    };
-  }
+  if (health === 'stopped')
+    return (isConfigured ? failure : warning)(
+      `${stoppedIndexing(network)}: ${MISSING}`,
+      'Start `lanescan index` (or `lanescan serve --index`) again; its log says why it ended.',
+    );
   if (health === 'failing') {
     const problem =
       network.problem ??
       (hasLoss(network)
         ? 'the history that was read contradicts its contracts, see below'
         : `${network.failedRanges} ranges of blocks could not be read for a long time`);
-    return {
-      severity: 'warning',
-      what: `Indexing of ${name} has a problem: ${printable(problem)}`,
-      remedy: 'It is retried. The log of the indexer has the details.',
-    };
+    return warning(
+      `Indexing of ${name} has a problem: ${printable(problem)}`,
+      'It is retried. The log of the indexer has the details.',
+    );
   }
-  if (health === 'stale') {
-    return {
-      severity: 'warning',
-      what: `Indexing of ${name} is alive but recorded no progress for ${ageBetween(network.updatedAt, network.readAt)}`,
-      remedy: 'See the log of the indexer; restart it if it has no new lines.',
-    };
-  }
+  if (health === 'stale')
+    return warning(
+      `Indexing of ${name} is alive but recorded no progress for ${ageBetween(network.updatedAt, network.readAt)}`,
+      'See the log of the indexer; restart it if it has no new lines.',
+    );
   const lag = lagSeconds(network);
   const noun = blockNoun(networkBySelector(network.selector)?.family ?? '');
   const block = network.indexedBlock === null ? `no ${noun} read yet` : `at ${noun} ${network.indexedBlock}`;
   const old = lag === null ? '' : `, whose age is ${age(lag * 1000)}`;
-  return {
-    severity: health === 'ok' ? 'ok' : 'warning',
-    what: `Indexing of ${name}: ${health === 'ok' ? '' : 'behind, '}${block}${old}`,
-  };
+  return health === 'ok'
+    ? ok(`Indexing of ${name}: ${block}${old}`)
+    : warning(`Indexing of ${name}: behind, ${block}${old}`);
 }
 
 function mirrorFinding(mirror: MirrorState): Finding {
   const source = printable(mirror.source);
   const health = mirrorHealth(mirror);
-  if (health === 'ok') return { severity: 'ok', what: `Mirror of ${source}: up to date` };
-  if (health === 'stopped') {
-    return {
-      severity: 'warning',
-      what: `${stoppedMirror(mirror)}: ${MISSING}`,
-      remedy: 'Start `lanescan mirror` again, or run it with --once if it need not follow any more.',
-    };
-  }
-  return {
-    severity: 'warning',
-    what: `Mirror of ${source} is alive, but the source could not be read to its newest message for some time`,
-    remedy: 'The log of the mirror says why.',
-  };
+  if (health === 'ok') return ok(`Mirror of ${source}: up to date`);
+  return health === 'stopped'
+    ? warning(
+        `${stoppedMirror(mirror)}: ${MISSING}`,
+        'Start `lanescan mirror` again, or run it with --once if it need not follow any more.',
+      )
+    : warning(
+        `Mirror of ${source} is alive, but the source could not be read to its newest message for some time`,
+        'The log of the mirror says why.',
+      );
 }
 
 function stoppedIndexing(network: NetworkProgress): string {
@@ -199,4 +190,53 @@ function ageBetween(from: Date, to: Date): string {
 function isAmong(selectors: readonly (string | undefined)[]): (network: NetworkProgress) => boolean {
   const chosen = new Set(selectors.filter((selector) => selector !== undefined));
   return ({ selector }) => chosen.size === 0 || chosen.has(selector);
+}
+
+// ---- The configured networks: every endpoint is tested, all at the same time
+
+/** Generous, because some chains produce blocks only when there are transactions. */
+const OLD_HEAD_MS = 15 * 60_000;
+
+/** No findings where no network is configured. */
+export async function* networkFindings(config: Config, context: CliContext): AsyncGenerator<Finding> {
+  const { signal, now } = context;
+  let sources: readonly NetworkSource[];
+  try {
+    sources = config.read('networks', context.environment);
+  } catch (error) {
+    yield problemFinding('Networks', error);
+    return;
+  }
+  const options = { userAgent: `lanescan/${lanescanVersion}`, signal, now };
+  const examinations = sources.map((source) => probeNetwork(source, options));
+  // A failure while another network is awaited is reported in its turn.
+  for (const examination of examinations) examination.catch(() => undefined);
+  for (const [index, { network }] of sources.entries()) {
+    const examination = await examinations[index];
+    if (examination) yield* findingsOf(network.name, examination, now());
+  }
+}
+
+function* findingsOf(network: string, { endpoints, routers }: NetworkReport, now: number) {
+  for (const { name, head, capabilities, findings } of endpoints) {
+    const prefix = `${network} at ${printable(name)}`;
+    if (head) {
+      const headAge = now - head.timestamp * 1000;
+      const parts = [`head ${head.number}, ${howOld(headAge)}`, ...capabilities];
+      yield ok(`${prefix}: ${printable(parts.join(', '))}`);
+      if (headAge > OLD_HEAD_MS)
+        yield warning(
+          `${prefix}: the newest block is ${howOld(headAge)}`,
+          'The node may have fallen behind; the indexer prefers other endpoints meanwhile.',
+        );
+    }
+    for (const finding of findings) yield asFinding(prefix, finding);
+  }
+  if (endpoints.every(({ head }) => head === null))
+    yield failure(`${network}: no endpoint can be used`, 'Check rpc, or add another one.');
+  for (const finding of routers) yield asFinding(network, finding);
+}
+
+function asFinding(prefix: string, { severity, text, remedy }: ProbeFinding): Finding {
+  return { severity, what: `${prefix}: ${printable(text)}`, ...(remedy !== undefined && { remedy }) };
 }

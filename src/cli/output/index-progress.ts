@@ -13,61 +13,24 @@ const MAX_NAME_WIDTH = 32;
 const BAR_INTERVAL_MS = 200;
 const LINE_INTERVAL_MS = 10_000;
 
-export interface IndexProgress {
-  /** The stream for log lines, which on a terminal must not overwrite the bars. */
-  readonly logStream: TerminalStream;
-  /** Starts showing these statuses; without a terminal, as log lines through `writeLog`. */
-  follow(statuses: () => readonly NetworkStatus[], writeLog: WriteLog): void;
-  /** Shows the final state and stops updating it. */
-  end(): void;
-}
-
-export function createIndexProgress(stream: TerminalStream, now: () => number): IndexProgress {
-  return stream.isTTY ? createBars(stream, now) : createLines(stream, now);
-}
-
-function createBars(stream: TerminalStream, now: () => number): IndexProgress {
+/** On a terminal the bars are redrawn; elsewhere changes are logged through `writeLog`. */
+export function createIndexProgress(stream: TerminalStream, now: () => number) {
   let statuses: () => readonly NetworkStatus[] = () => [];
+  let writeLog: WriteLog = () => undefined;
   let timer: NodeJS.Timeout | undefined;
-  let shown = 0;
+  let shownBars = 0;
+  let logged = '';
   const clear = () => {
     // Cursor up to the first bar, then erase to the end of the screen.
-    if (shown > 0) stream.write(`\u001b[${shown}A\u001b[J`);
-    shown = 0;
+    if (shownBars > 0) stream.write(`\u001b[${shownBars}A\u001b[J`);
+    shownBars = 0;
   };
   const draw = () => {
     const lines = barsOf(statuses(), now(), (stream.columns ?? 80) - 1);
     clear();
     stream.write(lines.map((line) => `${line}\n`).join(''));
-    shown = lines.length;
+    shownBars = lines.length;
   };
-  return {
-    logStream: {
-      isTTY: true,
-      write(text) {
-        clear();
-        const hasRoom = stream.write(text);
-        draw();
-        return hasRoom;
-      },
-    },
-    follow(read) {
-      statuses = read;
-      timer = setInterval(draw, BAR_INTERVAL_MS);
-      draw();
-    },
-    end() {
-      clearInterval(timer);
-      draw();
-    },
-  };
-}
-
-function createLines(stream: TerminalStream, now: () => number): IndexProgress {
-  let statuses: () => readonly NetworkStatus[] = () => [];
-  let timer: NodeJS.Timeout | undefined;
-  let writeLog: WriteLog = () => undefined;
-  let logged = '';
   const logChanges = () => {
     const lines = statuses().map((status) => ({ status, text: describeStatus(status, now()) }));
     const all = lines.map(({ text }) => text).join('\n');
@@ -76,16 +39,28 @@ function createLines(stream: TerminalStream, now: () => number): IndexProgress {
     for (const { status, text } of lines)
       writeLog(text, { level: levelOf(status), network: status.network.name });
   };
+  const barStream: TerminalStream = {
+    isTTY: true,
+    write(text) {
+      clear();
+      const hasRoom = stream.write(text);
+      draw();
+      return hasRoom;
+    },
+  };
   return {
-    logStream: stream,
-    follow(read, write) {
+    /** The stream for log lines, which on a terminal must not overwrite the bars. */
+    logStream: stream.isTTY ? barStream : stream,
+    follow(read: () => readonly NetworkStatus[], write: WriteLog): void {
       statuses = read;
       writeLog = write;
-      timer = setInterval(logChanges, LINE_INTERVAL_MS);
+      timer = stream.isTTY ? setInterval(draw, BAR_INTERVAL_MS) : setInterval(logChanges, LINE_INTERVAL_MS);
+      if (stream.isTTY) draw();
     },
-    end() {
+    /** Shows the final state and stops updating it. */
+    end(): void {
       clearInterval(timer);
-      logChanges();
+      (stream.isTTY ? draw : logChanges)();
     },
   };
 }

@@ -28,7 +28,7 @@ const ERROR_SHOWN = 300;
 const LOG_LINES_SHOWN = 20;
 const LOG_LINE_SHOWN = 160;
 
-export interface DescriptionOptions {
+interface DescriptionOptions {
   readonly paint: Paint;
   /** Width of the terminal in cells; null when the output is not a terminal. */
   readonly width: number | null;
@@ -39,11 +39,15 @@ export interface DescriptionOptions {
   readonly serverUrl: string;
 }
 
-/** Lines with a name in front, under a title. */
-interface Section {
-  readonly title: string;
-  readonly about?: string;
-  readonly lines: readonly (readonly [name: string, text: string | null])[];
+/** Lines with a name in front, under a title; those without a text are left out. */
+type Section = ReturnType<typeof section>;
+
+function section(
+  title: string,
+  about: string | null,
+  lines: readonly (readonly [name: string, text: string | null])[],
+) {
+  return { title, about, lines };
 }
 
 const NAME_WIDTH = 18;
@@ -87,7 +91,7 @@ function headline(message: Message, paint: Paint): string {
 function sectionText({ title, about, lines }: Section, paint: Paint, width: number | null): string {
   const shown = lines.filter(([, text]) => text !== null);
   const abouts = about ? [`  ${paint(about, 'dim')}`] : [];
-  const isWide = about !== undefined && width !== null && cellsOf(title) + 2 + cellsOf(about) > width;
+  const isWide = about !== null && width !== null && cellsOf(title) + 2 + cellsOf(about) > width;
   return [
     ...(isWide
       ? [paint(title, 'bold'), ...aboutLines(about, width).map((line) => `  ${paint(line, 'dim')}`)]
@@ -167,14 +171,11 @@ function timeline(message: Message, now: number): Section {
   const { sendTimestamp, receiptTimestamp, deliveryTime, status } = message;
   const end = status === 'FAILED' ? 'Failed' : 'Executed';
   const after = deliveryTime === null ? '' : `   after ${duration(deliveryTime)}`;
-  return {
-    title: 'Timeline',
-    lines: [
-      ['Sent', `${exactTime(sendTimestamp)}   ${sinceText(now - Date.parse(sendTimestamp))}`],
-      [end, receiptTimestamp === null ? 'not yet' : `${exactTime(receiptTimestamp)}${after}`],
-      ['Finality', finalityWords(message)],
-    ],
-  };
+  return section('Timeline', null, [
+    ['Sent', `${exactTime(sendTimestamp)}   ${sinceText(now - Date.parse(sendTimestamp))}`],
+    [end, receiptTimestamp === null ? 'not yet' : `${exactTime(receiptTimestamp)}${after}`],
+    ['Finality', finalityWords(message)],
+  ]);
 }
 
 function sinceText(ms: number): string {
@@ -201,41 +202,33 @@ function linkTo(
 
 function sourceSection(message: Message, names: RecordNames): Section {
   const network = message.sourceNetworkInfo;
-  return {
-    title: 'Source',
-    about: networkWords(network),
-    lines: [
-      ['Sender', labelled(network, message.sender, names)],
-      ['Origin', message.origin === message.sender ? 'the sender' : labelled(network, message.origin, names)],
-      ['Transaction', printable(message.sendTransactionHash)],
-      ['  link', linkTo(network, 'transaction', message.sendTransactionHash, names)],
-      [blockTitle(network.chainFamily), `${message.sendBlockNumber}, log ${message.sendLogIndex}`],
-      ['On-ramp', labelled(network, message.onramp, names)],
-      ['Router', message.routerAddress && labelled(network, message.routerAddress, names)],
-      [
-        'Sequence number',
-        `${message.sequenceNumber}${message.nonce === null ? '' : `, nonce ${message.nonce}`}`,
-      ],
+  return section('Source', networkWords(network), [
+    ['Sender', labelled(network, message.sender, names)],
+    ['Origin', message.origin === message.sender ? 'the sender' : labelled(network, message.origin, names)],
+    ['Transaction', printable(message.sendTransactionHash)],
+    ['  link', linkTo(network, 'transaction', message.sendTransactionHash, names)],
+    [blockTitle(network.chainFamily), `${message.sendBlockNumber}, log ${message.sendLogIndex}`],
+    ['On-ramp', labelled(network, message.onramp, names)],
+    ['Router', message.routerAddress && labelled(network, message.routerAddress, names)],
+    [
+      'Sequence number',
+      `${message.sequenceNumber}${message.nonce === null ? '' : `, nonce ${message.nonce}`}`,
     ],
-  };
+  ]);
 }
 
 function destSection(message: Message, names: RecordNames): Section {
   const network = message.destNetworkInfo;
-  return {
-    title: 'Destination',
-    about: networkWords(network),
-    lines: [
-      ['Receiver', labelled(network, message.receiver, names)],
-      [
-        'Transaction',
-        message.receiptTransactionHash === null ? 'none yet' : printable(message.receiptTransactionHash),
-      ],
-      ['  link', linkTo(network, 'transaction', message.receiptTransactionHash, names)],
-      ['Executor', message.executor && printable(message.executor.address)],
-      ['Off-ramp', message.offramp === undefined ? null : printable(message.offramp)],
+  return section('Destination', networkWords(network), [
+    ['Receiver', labelled(network, message.receiver, names)],
+    [
+      'Transaction',
+      message.receiptTransactionHash === null ? 'none yet' : printable(message.receiptTransactionHash),
     ],
-  };
+    ['  link', linkTo(network, 'transaction', message.receiptTransactionHash, names)],
+    ['Executor', message.executor && printable(message.executor.address)],
+    ['Off-ramp', message.offramp === undefined ? null : printable(message.offramp)],
+  ]);
 }
 
 function attemptSection(
@@ -248,29 +241,26 @@ function attemptSection(
   const { outcome, at, transactionHash, blockNumber, caller, gasUsed, reason, removedAt } = attempt;
   const lines = attempt.logs?.slice(-LOG_LINES_SHOWN) ?? [];
   const errors = reason ? [...reason.wrappers, ...(reason.error ? [reason.error] : [])] : [];
-  return {
-    title: total === 1 ? 'Execution attempt' : `Execution attempt ${index + 1} of ${total}`,
-    about: `${signedStatus(outcome)}${at === null ? '' : `   ${exactTime(at)}`}`,
-    lines: [
-      ['Removed', removedAt && `by a reorganisation, ${exactTime(removedAt)}: this attempt no longer counts`],
-      ['Transaction', transactionHash && printable(transactionHash)],
-      ['  link', linkTo(network, 'transaction', transactionHash, names)],
-      [blockTitle(network.chainFamily), blockNumber === null ? null : String(blockNumber)],
-      ['Sent by', caller && labelled(network, caller, names)],
-      [familyTraits(network.chainFamily).gasTitle, gasUsed && grouped(gasUsed)],
-      ['Reason', reason && printable(reasonInUnits(reason, network, names))],
-      ['Said by', reason && speakerWords[reason.saidBy]],
-      // From the outside in.
-      ...errors.map(
-        (error, place) =>
-          [place === 0 ? 'Error' : '', clipped(printable(writtenError(error)), ERROR_SHOWN)] as const,
-      ),
-      ['Transaction error', attempt.transactionError && printable(attempt.transactionError)],
-      ...lines.map(
-        (line, place) => [place === 0 ? 'Log' : '', clipped(printable(line), LOG_LINE_SHOWN)] as const,
-      ),
-    ],
-  };
+  const title = total === 1 ? 'Execution attempt' : `Execution attempt ${index + 1} of ${total}`;
+  return section(title, `${signedStatus(outcome)}${at === null ? '' : `   ${exactTime(at)}`}`, [
+    ['Removed', removedAt && `by a reorganisation, ${exactTime(removedAt)}: this attempt no longer counts`],
+    ['Transaction', transactionHash && printable(transactionHash)],
+    ['  link', linkTo(network, 'transaction', transactionHash, names)],
+    [blockTitle(network.chainFamily), blockNumber === null ? null : String(blockNumber)],
+    ['Sent by', caller && labelled(network, caller, names)],
+    [familyTraits(network.chainFamily).gasTitle, gasUsed && grouped(gasUsed)],
+    ['Reason', reason && printable(reasonInUnits(reason, network, names))],
+    ['Said by', reason && speakerWords[reason.saidBy]],
+    // From the outside in.
+    ...errors.map(
+      (error, place) =>
+        [place === 0 ? 'Error' : '', clipped(printable(writtenError(error)), ERROR_SHOWN)] as const,
+    ),
+    ['Transaction error', attempt.transactionError && printable(attempt.transactionError)],
+    ...lines.map(
+      (line, place) => [place === 0 ? 'Log' : '', clipped(printable(line), LOG_LINE_SHOWN)] as const,
+    ),
+  ]);
 }
 
 function networkWords(network: NetworkInfo): string {
@@ -310,43 +300,33 @@ function tokenSection(token: TokenAmount, index: number, message: Message, names
   const total = message.tokenAmounts.length;
   const words = transferredAmount(token, names.token(sourceNetworkInfo, token.sourceTokenAddress));
   const amount = amountLine(words);
-  return {
-    title: total === 1 ? 'Token' : `Token ${index + 1} of ${total}`,
-    lines: [
-      ['Amount', amount ?? exactLine(token.amount, null)],
-      ['  exact', amount && exactLine(token.amount, words)],
-      ['Source token', tokenWords(sourceNetworkInfo, token.sourceTokenAddress, names)],
-      ['Source pool', labelled(sourceNetworkInfo, token.sourcePoolAddress, names)],
-      ['Dest. token', tokenWords(destNetworkInfo, token.destTokenAddress, names)],
-      ['Dest. gas', token.destGasAmount && grouped(token.destGasAmount)],
-      ['Extra data', token.extraData && clipped(printable(token.extraData), DATA_SHOWN)],
-    ],
-  };
+  return section(total === 1 ? 'Token' : `Token ${index + 1} of ${total}`, null, [
+    ['Amount', amount ?? exactLine(token.amount, null)],
+    ['  exact', amount && exactLine(token.amount, words)],
+    ['Source token', tokenWords(sourceNetworkInfo, token.sourceTokenAddress, names)],
+    ['Source pool', labelled(sourceNetworkInfo, token.sourcePoolAddress, names)],
+    ['Dest. token', tokenWords(destNetworkInfo, token.destTokenAddress, names)],
+    ['Dest. gas', token.destGasAmount && grouped(token.destGasAmount)],
+    ['Extra data', token.extraData && clipped(printable(token.extraData), DATA_SHOWN)],
+  ]);
 }
 
 function argumentsSection({ extraArgs }: Message): Section {
   const order = extraArgs.allowOutOfOrderExecution ? 'out of order allowed' : 'in the order of the sender';
-  if ('gasLimit' in extraArgs) {
-    return {
-      title: 'Execution',
-      lines: [
-        ['Gas limit', grouped(extraArgs.gasLimit)],
-        ['Order', order],
-      ],
-    };
-  }
-  const { computeUnits, accountIsWritableBitmap, tokenReceiver, accounts } = extraArgs;
-  return {
-    title: 'Execution',
-    lines: [
-      ['Compute units', grouped(computeUnits)],
+  if ('gasLimit' in extraArgs)
+    return section('Execution', null, [
+      ['Gas limit', grouped(extraArgs.gasLimit)],
       ['Order', order],
-      ['Token receiver', printable(tokenReceiver)],
-      ['Writable bitmap', printable(accountIsWritableBitmap)],
-      ['Accounts', accounts.length === 0 ? 'none' : String(accounts.length)],
-      ...accounts.map((account, i) => [`  ${i + 1}`, printable(account)] as const),
-    ],
-  };
+    ]);
+  const { computeUnits, accountIsWritableBitmap, tokenReceiver, accounts } = extraArgs;
+  return section('Execution', null, [
+    ['Compute units', grouped(computeUnits)],
+    ['Order', order],
+    ['Token receiver', printable(tokenReceiver)],
+    ['Writable bitmap', printable(accountIsWritableBitmap)],
+    ['Accounts', accounts.length === 0 ? 'none' : String(accounts.length)],
+    ...accounts.map((account, i) => [`  ${i + 1}`, printable(account)] as const),
+  ]);
 }
 
 function verifiersSection({ items, optionalThreshold }: Verifiers, paint: Paint): Section {
@@ -356,23 +336,20 @@ function verifiersSection({ items, optionalThreshold }: Verifiers, paint: Paint)
   const optional = items.length - required;
   const about = [`${done(true)} of ${required} required done`];
   if (optional > 0) about.push(`${done(false)} of ${optional} optional done, ${optionalThreshold} needed`);
-  return {
-    title: 'Verifiers',
-    about: about.join(' · '),
-    lines: items.flatMap(({ metadata, isRequired, status, verification, sourceAddress, destAddress }) => {
+  const lines = items.flatMap(
+    ({ metadata, isRequired, status, verification, sourceAddress, destAddress }) => {
       const sign = status === 'COMPLETED' ? paint('✓ completed', 'green') : paint('○ pending', 'blue');
       const at = verification === null ? '' : ` ${exactTime(verification.timestamp)}`;
+      const name = clipped(printable(metadata.name), NAME_WIDTH - 2);
       return [
-        [
-          clipped(printable(metadata.name), NAME_WIDTH - 2),
-          `${sign}${at}   ${isRequired ? 'required' : 'optional'}`,
-        ],
+        [name, `${sign}${at}   ${isRequired ? 'required' : 'optional'}`],
         ['  source', printable(sourceAddress)],
         ['  destination', printable(destAddress)],
         ['  data', verification && shortened(verification.data, DATA_SHOWN, 8)],
       ] as const;
-    }),
-  };
+    },
+  );
+  return section('Verifiers', about.join(' · '), lines);
 }
 
 function feesSection(message: Message, names: RecordNames): Section {
@@ -381,22 +358,19 @@ function feesSection(message: Message, names: RecordNames): Section {
   const words = paidAmount(totalAmount, token);
   const shown = (amount: string) => paidAmount(amount, token)?.exact ?? amount;
   const width = Math.max(shown(totalAmount).length, ...items.map(({ amount }) => shown(amount).length));
-  return {
-    title: 'Fees',
-    about:
-      words === null
-        ? `in smallest units of ${printable(tokenAddress)}`
-        : `in ${tokenWords(message.sourceNetworkInfo, tokenAddress, names)}`,
-    lines: [
-      ['Total', `${shown(totalAmount).padStart(width)}${words?.symbol ? ` ${printable(words.symbol)}` : ''}`],
-      ['  exact', words && exactLine(totalAmount, words)],
-      ...items.map(({ feeType, amount, contractAddress }) => {
-        const role = contractRole(message, contractAddress, names);
-        const to = `${printable(contractAddress)}${role === undefined ? '' : `   ${printable(role)}`}`;
-        return [`  ${feeNames[feeType]}`, `${shown(amount).padStart(width)}   to ${to}`] as const;
-      }),
-    ],
-  };
+  const about =
+    words === null
+      ? `in smallest units of ${printable(tokenAddress)}`
+      : `in ${tokenWords(message.sourceNetworkInfo, tokenAddress, names)}`;
+  return section('Fees', about, [
+    ['Total', `${shown(totalAmount).padStart(width)}${words?.symbol ? ` ${printable(words.symbol)}` : ''}`],
+    ['  exact', words && exactLine(totalAmount, words)],
+    ...items.map(({ feeType, amount, contractAddress }) => {
+      const role = contractRole(message, contractAddress, names);
+      const to = `${printable(contractAddress)}${role === undefined ? '' : `   ${printable(role)}`}`;
+      return [`  ${feeNames[feeType]}`, `${shown(amount).padStart(width)}   to ${to}`] as const;
+    }),
+  ]);
 }
 
 const feeNames = {
@@ -407,18 +381,14 @@ const feeNames = {
 } as const;
 
 function dataSection(data: string | null): Section {
-  if (data === null) return { title: 'Data', lines: [['', 'not known']] };
+  if (data === null) return section('Data', null, [['', 'not known']]);
   const bytes = byteLength(data);
-  if (bytes === 0) return { title: 'Data', lines: [['', 'none']] };
+  if (bytes === 0) return section('Data', null, [['', 'none']]);
   const text = readableText(data);
-  return {
-    title: 'Data',
-    about: counted(bytes, 'byte'),
-    lines: [
-      ['Hex', shortened(data, DATA_SHOWN, 8)],
-      ['Text', text && JSON.stringify(text.length > 200 ? `${text.slice(0, 200)}…` : text)],
-    ],
-  };
+  return section('Data', counted(bytes, 'byte'), [
+    ['Hex', shortened(data, DATA_SHOWN, 8)],
+    ['Text', text && JSON.stringify(text.length > 200 ? `${text.slice(0, 200)}…` : text)],
+  ]);
 }
 
 /** The data as text, plain or as one ABI-encoded string; null where it is not readable text. */

@@ -10,9 +10,9 @@ import { type Names, noNames, transferredAmount } from '../../domain/names/messa
 import { age, counted, printable, shortened } from '../../text/format.ts';
 import { networkName } from '../../text/message-words.ts';
 import { signedStatus, statusSigns } from './status-signs.ts';
-import { ARROW, type Colour, cellsOf, clipped, clippedLane, fitted, type Paint } from './terminal-text.ts';
+import { type Column, columnWidths, tableText, tableWidth } from './table.ts';
+import { ARROW, cellsOf, clipped, clippedLane, type Paint } from './terminal-text.ts';
 
-const GAP = '  ';
 const MIN_WIDTH = 60;
 /** Names of networks come from records; a long one must not displace the other columns. */
 const MAX_NETWORK_NAME = 20;
@@ -49,15 +49,7 @@ const forms: readonly Form[] = [
 /** For files and pipes, which are searched for full ids. */
 const pipeForm: Form = { id: whole, party: whole, token: whole, action: 'needs action' };
 
-interface Column {
-  readonly title: string;
-  readonly cell: (message: Message, width: number) => string;
-  readonly align?: 'left' | 'right';
-  readonly minWidth?: number;
-  readonly colours: (message: Message) => readonly Colour[];
-}
-
-export interface TableOptions {
+interface TableOptions {
   /** Width of the terminal in cells; null when the output is not a terminal. */
   readonly width: number | null;
   readonly paint: Paint;
@@ -75,43 +67,14 @@ export function createMessageTable(
   let namesOfPage: Names = noNames;
   return (page, names) => {
     namesOfPage = names;
-    const isFirst = layout === undefined;
+    const hasTitles = layout === undefined;
     layout ??= chooseLayout(page, options, () => namesOfPage);
-    const { columns, widths } = layout;
-    const line = (
-      cellOf: (column: Column, width: number) => string,
-      coloursOf: (column: Column) => readonly Colour[],
-    ) =>
-      columns
-        .map((column, i) => {
-          const room = widths[i] ?? 0;
-          const cell = cellOf(column, room);
-          const isLast = i === columns.length - 1;
-          const padded =
-            isLast || (width === null && cellsOf(cell) > room) ? cell : fitted(cell, room, column.align);
-          return padded.trim() === '' ? padded : paint(padded, ...coloursOf(column));
-        })
-        .join(GAP)
-        .trimEnd();
-    const lines = page.map((message) =>
-      line(
-        (column, room) => column.cell(message, room),
-        (column) => column.colours(message),
-      ),
-    );
-    if (isFirst)
-      lines.unshift(
-        line(
-          ({ title }, room) => clipped(title, room),
-          () => ['dim'],
-        ),
-      );
-    return `${lines.join('\n')}\n`;
+    return tableText(page, { ...layout, paint, hasTitles, isCut: width !== null });
   };
 }
 
 interface Layout {
-  readonly columns: readonly Column[];
+  readonly columns: readonly Column<Message>[];
   readonly widths: readonly number[];
 }
 
@@ -122,21 +85,14 @@ function chooseLayout(
 ): Layout {
   const measured = (form: Form): Layout => {
     const columns = columnsOf(form, { now, isOpenEnded, isTerminal: width !== null, names });
-    const widths = columns.map((column) =>
-      Math.max(
-        cellsOf(column.title),
-        column.minWidth ?? 0,
-        ...page.map((message) => cellsOf(column.cell(message, Number.POSITIVE_INFINITY))),
-      ),
-    );
-    return { columns, widths };
+    return { columns, widths: columnWidths(columns, page) };
   };
   if (width === null) return measured(pipeForm);
   const room = Math.max(width, MIN_WIDTH);
   let layout = measured(pipeForm);
   for (const form of forms) {
     layout = measured(form);
-    const excess = layout.widths.reduce((sum, cells) => sum + cells + GAP.length, -GAP.length) - room;
+    const excess = tableWidth(layout.widths) - room;
     if (excess <= 0) return layout;
     const lane = layout.columns.findIndex(({ title }) => title === LANE_TITLE);
     const { minLane = Number.POSITIVE_INFINITY } = form;
@@ -157,28 +113,24 @@ interface ColumnOptions {
   readonly names: () => Names;
 }
 
-function columnsOf(form: Form, { now, isOpenEnded, isTerminal, names }: ColumnOptions): readonly Column[] {
-  const { id, party, token, action } = form;
-  const plain = () => [];
-  const columns: Column[] = [
+function columnsOf(
+  { id, party, token, action }: Form,
+  { now, isOpenEnded, isTerminal, names }: ColumnOptions,
+): readonly Column<Message>[] {
+  const columns: Column<Message>[] = [
     {
       title: 'STATUS',
       cell: ({ status }) => signedStatus(status),
       minWidth: isOpenEnded ? LONGEST_STATUS : 0,
       colours: ({ status }) => [statusSigns[status].colour],
     },
-    {
-      title: LANE_TITLE,
-      cell: (message, room) => laneCell(message, isTerminal ? room : null),
-      colours: plain,
-    },
+    { title: LANE_TITLE, cell: (message, room) => laneCell(message, isTerminal ? room : null) },
     { title: 'MESSAGE', cell: ({ messageId }) => id(messageId), colours: () => ['bold'] },
   ];
   if (party) {
     columns.push({
       title: 'SENDER → RECEIVER',
       cell: ({ sender, receiver }) => `${party(printable(sender))}${ARROW}${party(printable(receiver))}`,
-      colours: plain,
     });
   }
   if (token) {

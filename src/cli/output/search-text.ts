@@ -1,5 +1,5 @@
 /** What can be typed after `lanescan search`, as in the search box of the explorer, as parameters of the search. */
-import type { Command } from 'commander';
+
 import type { LookupMatch } from '../../api/routes/lookup-schema.ts';
 import type { RawParameters } from '../../domain/filters/search-parameters.ts';
 import { meaningsOf, searchableText } from '../../domain/filters/search-text.ts';
@@ -7,6 +7,7 @@ import { statuses } from '../../domain/lifecycle.ts';
 import { networkOfText } from '../../domain/networks/network-names.ts';
 import { networkBySelector } from '../../domain/networks/networks.ts';
 import { printable } from '../../text/format.ts';
+import type { Command } from '../command.ts';
 import { selectorOf, statusesOf } from '../commands/filter-flags.ts';
 import type { Records } from '../commands/records-interface.ts';
 import { clipped } from './terminal-text.ts';

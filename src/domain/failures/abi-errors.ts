@@ -1,19 +1,14 @@
 /** The custom errors of a contract's ABI, as compilers write it: a plain list, or an artifact whose member `abi` is the list. */
 import { type AbiSignature, parseSignature } from '../abi-types.ts';
 
-export type AbiErrors =
-  | { readonly ok: true; readonly errors: readonly AbiSignature[] }
-  | { readonly ok: false; readonly problem: string };
-
 const MAX_TUPLE_DEPTH = 4;
 const MAX_INPUTS = 50;
 const IDENTIFIER = /^[A-Za-z_$][\w$]{0,99}$/;
 
-/** Entries that are not errors are ignored: functions, events, constructors. */
-export function errorsOfAbi(json: unknown): AbiErrors {
+/** Or what is wrong with the ABI. Entries that are not errors are ignored: functions, events, constructors. */
+export function errorsOfAbi(json: unknown): readonly AbiSignature[] | string {
   const entries = Array.isArray(json) ? json : memberOf(json, 'abi');
-  if (!Array.isArray(entries))
-    return { ok: false, problem: 'is neither an ABI nor an artifact with an `abi`' };
+  if (!Array.isArray(entries)) return 'is neither an ABI nor an artifact with an `abi`';
   const errors: AbiSignature[] = [];
   for (const [index, entry] of entries.entries()) {
     if (memberOf(entry, 'type') !== 'error') continue;
@@ -21,11 +16,11 @@ export function errorsOfAbi(json: unknown): AbiErrors {
     if (!signature) {
       const name = memberOf(entry, 'name');
       const named = typeof name === 'string' && IDENTIFIER.test(name) ? ` (${name})` : '';
-      return { ok: false, problem: `has an error at place ${index + 1}${named} that is not of an ABI` };
+      return `has an error at place ${index + 1}${named} that is not of an ABI`;
     }
     errors.push(signature);
   }
-  return { ok: true, errors };
+  return errors;
 }
 
 function signatureOf(entry: unknown): AbiSignature | undefined {

@@ -1,431 +1,213 @@
 /** Written by scripts/generate-errors.mjs: the custom errors of the CCIP contracts, versions 1.0 to 2.0. */
 
-export const ccipErrors: readonly string[] = [
-  'AccessControlBadConfirmation()',
-  'AccessControlEnforcedDefaultAdminDelay(uint48 schedule)',
-  'AccessControlEnforcedDefaultAdminRules()',
-  'AccessControlInvalidDefaultAdmin(address defaultAdmin)',
-  'AccessControlUnauthorizedAccount(address account,bytes32 neededRole)',
-  'AccessForbidden(address sender)',
-  'AddressCannotBeZero()',
-  'AddressZero()',
-  'AggregateValueMaxCapacityExceeded(uint256 capacity,uint256 requested)',
-  'AggregateValueRateLimitReached(uint256 minWaitInSeconds,uint256 available)',
-  'AllowListNotEnabled()',
-  'AlreadyAttempted(uint64 sequenceNumber)',
-  'AlreadyCursed(bytes16 subject)',
-  'AlreadyExecuted(uint64 sequenceNumber)',
-  'AlreadyFilledOrSettled(bytes32 fillId)',
-  'AlreadyRegistered(address token)',
-  'AlreadySettled(bytes32 fillId)',
-  'BadARMSignal()',
-  'BucketOverfilled()',
-  'CCVArrayLengthMismatch(uint256 ccvsLength,uint256 ccvArgsLength)',
-  'CCVNotSetOnResolver(address resolver)',
-  'CallFailed(uint256 index,bytes result)',
-  'CallerIsNotARampOnRouter(address caller)',
-  'CallerIsNotOwnerOrFeeAdmin(address caller)',
-  'CallerNotAllowed(address caller)',
-  'CanOnlySelfCall()',
-  'CanOnlySelfRegister(address admin,address token)',
-  'CanOnlySendOneTokenPerMessage()',
-  'CannotRenounceCCIPAdmin()',
-  'CannotSendZeroTokens()',
-  'CannotTransferToSelf()',
-  'ChainAlreadyExists(uint64 chainSelector)',
-  'ChainAlreadyMigrated(uint64 remoteChainSelector)',
-  'ChainNotAllowed(uint64 remoteChainSelector)',
-  'ChainNotSiloed(uint64 remoteChainSelector)',
-  'ChainNotSupported(uint64 chain)',
-  'ChainNotSupported(uint64 remoteChainSelector)',
-  'ChainNotSupportedByVerifier(uint64 remoteChainSelector)',
-  'ChainSelectorNotFound(uint64 chainSelector)',
-  'ChainSelectorNotSet()',
-  'CommitOnRampMismatch(bytes reportOnRamp,bytes configOnRamp)',
-  'CommitStoreAlreadyInUse()',
-  'ConfigDigestMismatch(bytes32 expected,bytes32 actual)',
-  'ConfigDigestMismatch(bytes32 expectedConfigDigest,bytes32 gotConfigDigest)',
-  'ConfigNotSet()',
-  'Create2EmptyBytecode()',
-  'CursedByRMN()',
-  'CursedByRMN(uint64 destChainSelector)',
-  'CursedByRMN(uint64 sourceChainSelector)',
-  'CustomError(bytes err)',
-  'DONIdMismatch(uint32 callDonId,uint32 capabilityRegistryDonId)',
-  'DataFeedValueOutOfUint224Range()',
-  'DestGasCannotBeZero(uint64 destChainSelector)',
-  'DestinationChainNotEnabled(uint64 destChainSelector)',
-  'DestinationChainNotSupported(uint64 destChainSelector)',
-  'DestinationChainNotSupportedByCCV(address ccvAddress,uint64 destChainSelector)',
-  'DestinationGasAmountCountMismatch(bytes32 messageId,uint64 sequenceNumber)',
-  'DigestNotFound(bytes32 configDigest)',
-  'DisabledNonZeroRateLimit((bool,uint128,uint128) config)',
-  'DuplicateCCVNotAllowed(address ccvAddress)',
-  'DuplicateOffchainPublicKey()',
-  'DuplicateOnchainPublicKey()',
-  'DuplicatePeerId()',
-  'DuplicateSourceChain()',
-  'ERC20InsufficientAllowance(address spender,uint256 allowance,uint256 needed)',
-  'ERC20InsufficientBalance(address sender,uint256 balance,uint256 needed)',
-  'ERC20InvalidApprover(address approver)',
-  'ERC20InvalidReceiver(address receiver)',
-  'ERC20InvalidSender(address sender)',
-  'ERC20InvalidSpender(address spender)',
-  'EmptyBatch()',
-  'EmptyInitCode()',
-  'EmptyReport()',
-  'EmptyReport(uint64 sourceChainSelector)',
-  'EnumerableMapNonexistentKey(bytes32 key)',
-  'ExceedsMaxCCVs(uint256 provided,uint256 max)',
-  'ExecutionError()',
-  'ExecutionError(bytes err)',
-  'ExecutionError(bytes error)',
-  'ExecutionError(bytes32 messageId,bytes err)',
-  'ExistingMigrationProposal()',
-  'ExtraArgOutOfOrderExecutionMustBeTrue()',
-  'FChainMustBePositive()',
-  'FChainTooHigh(uint256 fChain,uint256 FRoleDON)',
-  'FTFNotSupportedOnPoolV1()',
-  'FTooHigh()',
-  'FailedDeployment()',
-  'FailedToSendValue()',
-  'FeeExceedsMaxAllowed(uint256 feeUSDCents,uint32 maxUSDCentsPerMessage)',
-  'FeeTokenNotSupported(address token)',
-  'FillerNotAllowlisted(uint64 remoteChainSelector,address filler)',
-  'ForkedChain(uint256 expected,uint256 actual)',
-  'GasCannotBeZero()',
-  'GetSupportedTokensFunctionalityRemovedCheckAdminRegistry()',
-  'HashMismatch()',
-  'HyperEVMTransferFailed()',
-  'IPoolV1NotSupported()',
-  'InboundImplementationNotFound(address ccvAddress,bytes verifierResults)',
-  'InsufficientBalance()',
-  'InsufficientBalance(uint256 available,uint256 required)',
-  'InsufficientBalance(uint256 balance,uint256 needed)',
-  'InsufficientBalance(uint256 requested,uint256 available)',
-  'InsufficientFeeTokenAmount()',
-  'InsufficientGasToCompleteTx(bytes4 err)',
-  'InsufficientLiquidity()',
-  'InsufficientLiquidity(uint256 availableLiquidity,uint256 requestedAmount)',
-  'InsufficientPoolFees(uint256 requested,uint256 available)',
-  'InsufficientSpotBalance()',
-  'Invalid32ByteAddress(bytes encodedAddress)',
-  'InvalidAddress(bytes encodedAddress)',
-  'InvalidAddressLength(uint256 length)',
-  'InvalidAllowListRequest(uint64 destChainSelector)',
-  'InvalidAmount(uint256 expected,uint256 actual)',
-  'InvalidBurnToken(address expected,address got)',
-  'InvalidCCV(address ccv)',
-  'InvalidCCVVersion(bytes4 expected,bytes4 actual)',
-  'InvalidCCVVersion(bytes4 expected,bytes4 got)',
-  'InvalidCCVVersion(bytes4 verifierVersion)',
-  'InvalidChainFamilySelector(bytes4 chainFamilySelector)',
-  'InvalidChainSelector()',
-  'InvalidChainSelector(uint64 chainSelector)',
-  'InvalidChainSelector(uint64 remoteChainSelector)',
-  'InvalidCommitStoreConfig()',
-  'InvalidConfig()',
-  'InvalidConfig(string message)',
-  'InvalidConfig(uint8 errorType)',
-  'InvalidDataLength(uint256 expected,uint256 got)',
-  'InvalidDataLength(uint8 location)',
-  'InvalidDataLength(uint8 location,uint256 offset)',
-  'InvalidDecimalArgs(uint8 expected,uint8 actual)',
-  'InvalidDepositHash(bytes32 expected,bytes32 got)',
-  'InvalidDestBytesOverhead(address token,uint32 destBytesOverhead)',
-  'InvalidDestChain(uint64 destChainSelector)',
-  'InvalidDestChainAddress(bytes destChainAddress)',
-  'InvalidDestChainConfig()',
-  'InvalidDestChainConfig(uint64 destChainSelector)',
-  'InvalidDestChainSelector(uint64 destChainSelector)',
-  'InvalidDestinationDomain(uint32 expected,uint32 got)',
-  'InvalidDomain((bytes32,bytes32,uint32,uint64,bool) domain)',
-  'InvalidDomain((bytes32,uint32,uint64,bool) domain)',
-  'InvalidEVMAddress(bytes encodedAddress)',
-  'InvalidEncodedAddress(bytes encodedAddress)',
-  'InvalidEncodingVersion(uint8 version)',
-  'InvalidExecutionFinalityThreshold(uint32 expected,uint32 got)',
-  'InvalidExtraArgsData()',
-  'InvalidExtraArgsTag()',
-  'InvalidExtraArgsTag(bytes4 expected,bytes4 actual)',
-  'InvalidFastFinalityBps(uint16 fastFinalityBps)',
-  'InvalidFeeRange(uint256 minFeeUSDCents,uint256 maxFeeUSDCents)',
-  'InvalidFillId(bytes32 fillId)',
-  'InvalidGasLimitOverride(uint32 messageGasLimit,uint32 gasLimitOverride)',
-  'InvalidInterval((uint64,uint64) interval)',
-  'InvalidInterval(uint64 sourceChainSelector,uint64 min,uint64 max)',
-  'InvalidLockBoxToken(address poolToken)',
-  'InvalidLockOrBurnMechanism(uint8 mechanism)',
-  'InvalidManualExecutionGasLimit(bytes32 messageId,uint256 oldLimit,uint256 newLimit)',
-  'InvalidManualExecutionGasLimit(uint256 index,uint256 newLimit)',
-  'InvalidManualExecutionGasLimit(uint64 sourceChainSelector,bytes32 messageId,uint256 newLimit)',
-  'InvalidManualExecutionTokenGasOverride(bytes32 messageId,uint256 tokenIndex,uint256 oldLimit,uint256 tokenGasOverride)',
-  'InvalidMaxPossibleCCVsPerMsg(uint256 maxPossibleCCVsPerMsg)',
-  'InvalidMessageDestChainSelector(uint64 messageDestChainSelector)',
-  'InvalidMessageId()',
-  'InvalidMessageId(bytes32 expected,bytes32 got)',
-  'InvalidMessageId(bytes32 messageMessageId,bytes32 bridgeMessageId)',
-  'InvalidMessageLength(uint256 expected,uint256 actual)',
-  'InvalidMessageLength(uint256 length)',
-  'InvalidMessageSender(bytes32 expected,bytes32 got)',
-  'InvalidMessageTransmitterOnProxy(address expected,address got)',
-  'InvalidMessageTransmitterVersion(uint32 expected,uint32 got)',
-  'InvalidMessageVersion(bytes4 version)',
-  'InvalidMessageVersion(uint32 expected,uint32 got)',
-  'InvalidMessageVersion(uint32 version)',
-  'InvalidMessageVersion(uint8 expected,uint8 actual)',
-  'InvalidMessageVersion(uint8 expected,uint8 received)',
-  'InvalidMinFee(uint256 maxAcceptableFee,uint256 actualFee)',
-  'InvalidMinFinalityThreshold(uint32 expected,uint32 got)',
-  'InvalidMsgValue()',
-  'InvalidNewState(uint64 sequenceNumber,uint8 newState)',
-  'InvalidNewState(uint64 sourceChainSelector,uint64 sequenceNumber,uint8 newState)',
-  'InvalidNode((bytes32,bytes,bytes) node)',
-  'InvalidNonce(uint64 expected,uint64 got)',
-  'InvalidNopAddress(address nop)',
-  'InvalidNumberOfTokens(uint256 numTokens)',
-  'InvalidOffRamp(address expected,bytes got)',
-  'InvalidOnRamp(bytes got)',
-  'InvalidOnRampUpdate(uint64 sourceChainSelector)',
-  'InvalidOptionalThreshold(uint8 wanted,uint256 got)',
-  'InvalidPluginType()',
-  'InvalidPreviousPool()',
-  'InvalidProof()',
-  'InvalidRateLimitRate((bool,uint128,uint128) rateLimiterConfig)',
-  'InvalidRatelimitRate((bool,uint128,uint128) rateLimiterConfig)',
-  'InvalidReceiver(bytes receiver)',
-  'InvalidReceiver(bytes)',
-  'InvalidRecipientAddress(address to)',
-  'InvalidRemoteChainConfig(uint64 remoteChainSelector)',
-  'InvalidRemoteChainDecimals(bytes sourcePoolData)',
-  'InvalidRemotePoolForChain(uint64 remoteChainSelector,bytes remotePoolAddress)',
-  'InvalidRequestedFinality(bytes4 requestedFinality,bytes4 allowedFinality)',
-  'InvalidRoot()',
-  'InvalidRouter(address router)',
-  'InvalidSVMExtraArgsWritableBitmap(uint64 accountIsWritableBitmap,uint256 numAccounts)',
-  'InvalidSelector(bytes4 selector)',
-  'InvalidSender(bytes32 expected,bytes32 actual)',
-  'InvalidSetDomainArgs((bytes32,bytes32,bytes32,uint64,uint32,bool) args)',
-  'InvalidSignature()',
-  'InvalidSignatureConfig()',
-  'InvalidSignerOrder()',
-  'InvalidSourceChain(uint64 sourceChainSelector)',
-  'InvalidSourceDomain(uint32 expected,uint32 got)',
-  'InvalidSourcePoolAddress(bytes sourcePoolAddress)',
-  'InvalidSourcePoolDataLength(uint256 length)',
-  'InvalidStalenessThreshold()',
-  'InvalidStaticConfig()',
-  'InvalidTVMAddress(bytes encodedAddress)',
-  'InvalidToken(address gotToken,address expectedToken)',
-  'InvalidToken(address token)',
-  'InvalidToken(bytes token)',
-  'InvalidToken(bytes32 expected,bytes32 actual)',
-  'InvalidTokenAmounts(uint256 gotAmounts)',
-  'InvalidTokenGasOverride(bytes32 messageId,uint256 tokenIndex,uint256 oldLimit,uint256 tokenGasOverride)',
-  'InvalidTokenMessengerVersion(uint32 expected,uint32 got)',
-  'InvalidTokenMessengerVersion(uint32 version)',
-  'InvalidTokenPoolConfig()',
-  'InvalidTokenPoolToken(address token)',
-  'InvalidTokenReceiver()',
-  'InvalidTokenTransferFeeConfig(uint64 destChainSelector)',
-  'InvalidTokenTransferLength(uint256 length)',
-  'InvalidTransferFeeBps(uint256 bps)',
-  'InvalidTransmitterInProxy()',
-  'InvalidVerifierArgsLength(uint256 length)',
-  'InvalidVerifierResults()',
-  'InvalidVerifierResultsLength()',
-  'InvalidVerifierResultsLength(uint256 expected,uint256 got)',
-  'InvalidVersion(bytes4 version)',
-  'InvalidWithdrawParams()',
-  'InvalidZeroAddress()',
-  'IsBlessedNotAvailable()',
-  'LanePausedForCCTPMigration(uint64 remoteChainSelector)',
-  'LeavesCannotBeEmpty()',
-  'LinkBalanceNotSettled()',
-  'LinkerAddressCannotBeZero()',
-  'LiquidityAmountCannotBeZero()',
-  'LiquidityNotAccepted()',
-  'LockBoxCannotBeShared(uint64 chainSelectorA,uint64 chainSelectorB,address lockBox)',
-  'LockBoxNotConfigured(uint64 remoteChainSelector)',
-  'ManualExecutionGasAmountCountMismatch(bytes32 messageId,uint64 sequenceNumber)',
-  'ManualExecutionGasLimitMismatch()',
-  'ManualExecutionNotYetEnabled()',
-  'ManualExecutionNotYetEnabled(uint64 sourceChainSelector)',
-  'MaxFeeBalanceReached()',
-  'MaxSupplyExceeded(uint256 supplyAfterMint)',
-  'MaxSupplyExceeded(uint256 supplyAfterMint,uint256 maxSupply)',
-  'MessageComputeUnitLimitTooHigh()',
-  'MessageFeeTooHigh(uint256 msgFeeJuels,uint256 maxFeeJuelsPerMsg)',
-  'MessageGasLimitTooHigh()',
-  'MessageTooLarge(uint256 maxSize,uint256 actualSize)',
-  'MessageValidationError(bytes errorReason)',
-  'MismatchedArrayLengths()',
-  'MustBeCalledByRouter()',
-  'MustBeProposedOwner()',
-  'MustBeProposedStorageLocationsAdmin()',
-  'MustSetPoolForMechanism(uint64 remoteChainSelector,uint8 mechanism)',
-  'MustSpecifyDefaultOrRequiredCCVs()',
-  'MustSpecifyUnderThresholdCCVsForThresholdCCVs()',
-  'MustTransferTokens()',
-  'NegativeMintAmount(uint256 amountBurned)',
-  'NoFeesToPay()',
-  'NoGasPriceAvailable(uint64 destChainSelector)',
-  'NoLockOrBurnMechanismSet(uint64 remoteChainSelector)',
-  'NoMigrationProposalPending()',
-  'NoNopsToPay()',
-  'NoOpStateTransitionNotAllowed()',
-  'NoStateProgressMade(bytes32 messageId,bytes err)',
-  'NonExistentChain(uint64 remoteChainSelector)',
-  'NonExistentRamp(address ramp)',
-  'NonOrderedOrNonUniqueSignatures()',
-  'NonUniqueSignatures()',
-  'NotACompatiblePool(address notPool)',
-  'NotAFeeToken(address token)',
-  'NotCursed(bytes16 subject)',
-  'NotEnoughObservers()',
-  'NotEnoughSigners()',
-  'NotEnoughTransmitters(uint256 got,uint256 minimum)',
-  'OffRampMismatch(uint64 chainSelector,address offRamp)',
-  'OfframpAddressCannotBeZero()',
-  'OnlyAdministrator(address sender,address token)',
-  'OnlyCCIPAdmin()',
-  'OnlyCallableByAdminOrOwner()',
-  'OnlyCallableByOwner()',
-  'OnlyCallableByOwnerOrAdmin()',
-  'OnlyCallableByOwnerOrAdminOrNop()',
-  'OnlyCallableByOwnerOrAllowlistAdmin()',
-  'OnlyCallableByStorageLocationsAdmin()',
-  'OnlyCallableByUpdaterOrOwner()',
-  'OnlyCapabilitiesRegistryCanCall()',
-  'OnlyCircle()',
-  'OnlyOffRamp()',
-  'OnlyPendingAdministrator(address sender,address token)',
-  'OnlyRegistryModuleOrOwner(address sender)',
-  'OptionalCCVQuorumNotReached(uint256 wanted,uint256 got)',
-  'OracleCannotBeZeroAddress()',
-  'OutOfBoundsNodesLength()',
-  'OutOfBoundsObserverNodeIndex()',
-  'OutOfOrderSignatures()',
-  'OutboundImplementationNotFoundForVerifier()',
-  'OverflowDetected(uint8 remoteDecimals,uint8 localDecimals,uint256 remoteAmount)',
-  'OwnerCannotBeZero()',
-  'PathNotExist(uint64 remoteChainSelector)',
-  'PausedError()',
-  'PermissionsError()',
-  'PolicyEngineDetachReverted(address oldPolicyEngine,bytes err)',
-  'PoolAddressCannotBeSelf()',
-  'PoolAlreadyAdded()',
-  'PoolAlreadyAdded(uint64 remoteChainSelector,bytes remotePoolAddress)',
-  'PoolDoesNotExist()',
-  'PoolDoesNotExist(address token)',
-  'PreMintAddressNotSet()',
-  'PreMintRecipientSetWithZeroPreMint(address preMintRecipient)',
-  'PreviousRampAlreadySet()',
-  'PriceNotFoundForToken(address token)',
-  'QuoteFeeExceedsUserMaxLimit(uint256 quoteFee,uint256 maxFastTransferFee)',
-  'RMNHomeAddressCannotBeZero()',
-  'RampAlreadyExists(address ramp)',
-  'RateLimitMustBeDisabled()',
-  'ReceiveMessageCallFailed()',
-  'ReceiveRevert()',
-  'ReceiverError(bytes err)',
-  'ReceiverError(bytes error)',
-  'RecipientCannotBeZeroAddress()',
-  'ReentrancyGuardReentrantCall()',
-  'ReleaseOrMintBalanceMismatch(uint256 amountReleased,uint256 balancePre,uint256 balancePost)',
-  'RemoteChainNotSupported(uint64 remoteChainSelector)',
-  'RemoteTokenAlreadySet()',
-  'RemoteTokenOrAdapterMismatch(bytes32 bridgeToken,bytes32 remoteToken,bytes32 remoteAdapter)',
-  'ReportForwarderUnauthorized(address forwarder,address workflowOwner,bytes10 workflowName,bytes2 reportName)',
-  'RequestedFinalityCanOnlyHaveOneMode(bytes4 encodedFinality)',
-  'RequiredCCVMissing(address requiredCCV)',
-  'RequiredRoleNotFound(address msgSender,bytes32 role,address token)',
-  'ReusedCurseId(address voter,bytes16 curseId)',
-  'RevokingZeroDigestNotAllowed()',
-  'RootAlreadyCommitted()',
-  'RootAlreadyCommitted(uint64 sourceChainSelector,bytes32 merkleRoot)',
-  'RootBlessingMismatch(uint64 sourceChainSelector,bytes32 merkleRoot,bool isBlessed)',
-  'RootNotCommitted()',
-  'RootNotCommitted(uint64 sourceChainSelector)',
-  'RouterMustSetOriginalSender()',
-  'SafeCastOverflowedUintDowncast(uint8 bits,uint256 value)',
-  'SafeERC20FailedOperation(address token)',
-  'SenderNotAllowed(address sender)',
-  'SenderNotBurner(address sender)',
-  'SenderNotMinter(address sender)',
-  'SignatureVerificationNotAllowedInExecutionPlugin()',
-  'SignatureVerificationRequiredInCommitPlugin()',
-  'SignaturesOutOfRegistration()',
-  'SignerCannotBeZeroAddress()',
-  'SkippedAlreadyExecutedMessage(bytes32 messageId,uint64 sourceChainSelector,uint64 messageNumber)',
-  'SourceChainNotEnabled(uint64 sourceChainSelector)',
-  'SourceChainSelectorMismatch(uint64 reportSourceChainSelector,uint64 messageSourceChainSelector)',
-  'SourceNotConfigured(uint64 sourceChainSelector)',
-  'SourceTokenDataTooLarge(address token)',
-  'SourceTokenDataTooLarge(address token,uint256 actualLength,uint32 maxLength)',
-  'StaleCommitReport()',
-  'StaleGasPrice(uint64 destChainSelector,uint256 threshold,uint256 timePassed)',
-  'StaleReport()',
-  'StaleTokenPrice(address token,uint256 threshold,uint256 timePassed)',
-  'StaticConfigCannotBeChanged(uint8 ocrPluginType)',
-  'SubjectsMustBeStrictlyIncreasing()',
-  'ThresholdNotMet()',
-  'TokenAmountCannotBeZero()',
-  'TokenAmountNotEqualToMsgValue(uint256 gotAmount,uint256 msgValue)',
-  'TokenArgsNotSupportedOnPoolV1()',
-  'TokenDataMismatch(uint64 sequenceNumber)',
-  'TokenDataMismatch(uint64 sourceChainSelector,uint64 sequenceNumber)',
-  'TokenHandlingError(address target,bytes err)',
-  'TokenHandlingError(bytes err)',
-  'TokenHandlingError(bytes error)',
-  'TokenLockingNotAllowedAfterMigration(uint64 remoteChainSelector)',
-  'TokenMaxCapacityExceeded(uint256 capacity,uint256 requested,address tokenAddress)',
-  'TokenNotSupported(address token)',
-  'TokenPoolMismatch()',
-  'TokenPoolUnsupported(address pool)',
-  'TokenRateLimitReached(uint256 minWaitInSeconds,uint256 available,address tokenAddress)',
-  'TokenReceiverNotAllowed(uint64 destChainSelector)',
-  'TokenTransferConfigMustBeEnabled(uint64 destChainSelector,address token)',
-  'TooManyNops()',
-  'TooManySVMExtraArgsAccounts(uint256 numAccounts,uint256 maxAccounts)',
-  'TooManySigners()',
-  'TooManySuiExtraArgsReceiverObjectIds(uint256 numReceiverObjectIds,uint256 maxReceiverObjectIds)',
-  'TransferAmountExceedsMaxFillAmount(uint64 remoteChainSelector,uint256 amount)',
-  'TransferFailed()',
-  'TransmitterCannotBeZero()',
-  'Unauthorized()',
-  'Unauthorized(address caller)',
-  'UnauthorizedCaller(address caller)',
-  'UnauthorizedSigner()',
-  'UnauthorizedTransmitter()',
-  'UnauthorizedVoter(address voter)',
-  'UnexpectedSigner()',
-  'UnexpectedTokenData()',
-  'UnknownDomain(uint64 chainSelector)',
-  'UnknownDomain(uint64 domain)',
-  'UnlockingUSDCFailed()',
-  'UnsupportedDestinationChain(uint64 destChainSelector)',
-  'UnsupportedNumberOfTokens()',
-  'UnsupportedNumberOfTokens(uint256 numberOfTokens,uint256 maxNumberOfTokensPerMsg)',
-  'UnsupportedNumberOfTokens(uint64 sequenceNumber)',
-  'UnsupportedSelector(bytes4 selector)',
-  'UnsupportedToken(address token)',
-  'UnvoteToCurseNoop()',
-  'VersionTagCannotBeZero()',
-  'VoteToBlessForbiddenDuringActiveGlobalCurse()',
-  'VoteToBlessNoop()',
-  'VoteToCurseNoop()',
-  'WithdrawalTooHigh()',
-  'WrongMessageLength(uint256 expected,uint256 actual)',
-  'WrongNumberOfSignatures()',
-  'ZeroAddress()',
-  'ZeroAddressInvalid()',
-  'ZeroAddressNotAllowed()',
-  'ZeroAllowedCaller()',
-  'ZeroBridge()',
-  'ZeroChainSelectorNotAllowed()',
-  'ZeroLombardChainId()',
-  'ZeroValueNotAllowed()',
-  'ZeroVerifierNotAllowed()',
-  'onlyCircle()',
-];
+export const ccipErrors: readonly string[] = `
+AccessControlBadConfirmation(); AccessControlEnforcedDefaultAdminDelay(uint48 schedule);
+AccessControlEnforcedDefaultAdminRules(); AccessControlInvalidDefaultAdmin(address defaultAdmin);
+AccessControlUnauthorizedAccount(address account,bytes32 neededRole); AccessForbidden(address sender);
+AddressCannotBeZero(); AddressZero(); AggregateValueMaxCapacityExceeded(uint256 capacity,uint256 requested);
+AggregateValueRateLimitReached(uint256 minWaitInSeconds,uint256 available); AllowListNotEnabled();
+AlreadyAttempted(uint64 sequenceNumber); AlreadyCursed(bytes16 subject);
+AlreadyExecuted(uint64 sequenceNumber); AlreadyFilledOrSettled(bytes32 fillId);
+AlreadyRegistered(address token); AlreadySettled(bytes32 fillId); BadARMSignal(); BucketOverfilled();
+CCVArrayLengthMismatch(uint256 ccvsLength,uint256 ccvArgsLength); CCVNotSetOnResolver(address resolver);
+CallFailed(uint256 index,bytes result); CallerIsNotARampOnRouter(address caller);
+CallerIsNotOwnerOrFeeAdmin(address caller); CallerNotAllowed(address caller); CanOnlySelfCall();
+CanOnlySelfRegister(address admin,address token); CanOnlySendOneTokenPerMessage(); CannotRenounceCCIPAdmin();
+CannotSendZeroTokens(); CannotTransferToSelf(); ChainAlreadyExists(uint64 chainSelector);
+ChainAlreadyMigrated(uint64 remoteChainSelector); ChainNotAllowed(uint64 remoteChainSelector);
+ChainNotSiloed(uint64 remoteChainSelector); ChainNotSupported(uint64 chain);
+ChainNotSupported(uint64 remoteChainSelector); ChainNotSupportedByVerifier(uint64 remoteChainSelector);
+ChainSelectorNotFound(uint64 chainSelector); ChainSelectorNotSet();
+CommitOnRampMismatch(bytes reportOnRamp,bytes configOnRamp); CommitStoreAlreadyInUse();
+ConfigDigestMismatch(bytes32 expected,bytes32 actual);
+ConfigDigestMismatch(bytes32 expectedConfigDigest,bytes32 gotConfigDigest); ConfigNotSet();
+Create2EmptyBytecode(); CursedByRMN(); CursedByRMN(uint64 destChainSelector);
+CursedByRMN(uint64 sourceChainSelector); CustomError(bytes err);
+DONIdMismatch(uint32 callDonId,uint32 capabilityRegistryDonId); DataFeedValueOutOfUint224Range();
+DestGasCannotBeZero(uint64 destChainSelector); DestinationChainNotEnabled(uint64 destChainSelector);
+DestinationChainNotSupported(uint64 destChainSelector);
+DestinationChainNotSupportedByCCV(address ccvAddress,uint64 destChainSelector);
+DestinationGasAmountCountMismatch(bytes32 messageId,uint64 sequenceNumber);
+DigestNotFound(bytes32 configDigest); DisabledNonZeroRateLimit((bool,uint128,uint128) config);
+DuplicateCCVNotAllowed(address ccvAddress); DuplicateOffchainPublicKey(); DuplicateOnchainPublicKey();
+DuplicatePeerId(); DuplicateSourceChain();
+ERC20InsufficientAllowance(address spender,uint256 allowance,uint256 needed);
+ERC20InsufficientBalance(address sender,uint256 balance,uint256 needed);
+ERC20InvalidApprover(address approver); ERC20InvalidReceiver(address receiver);
+ERC20InvalidSender(address sender); ERC20InvalidSpender(address spender); EmptyBatch(); EmptyInitCode();
+EmptyReport(); EmptyReport(uint64 sourceChainSelector); EnumerableMapNonexistentKey(bytes32 key);
+ExceedsMaxCCVs(uint256 provided,uint256 max); ExecutionError(); ExecutionError(bytes err);
+ExecutionError(bytes error); ExecutionError(bytes32 messageId,bytes err); ExistingMigrationProposal();
+ExtraArgOutOfOrderExecutionMustBeTrue(); FChainMustBePositive();
+FChainTooHigh(uint256 fChain,uint256 FRoleDON); FTFNotSupportedOnPoolV1(); FTooHigh(); FailedDeployment();
+FailedToSendValue(); FeeExceedsMaxAllowed(uint256 feeUSDCents,uint32 maxUSDCentsPerMessage);
+FeeTokenNotSupported(address token); FillerNotAllowlisted(uint64 remoteChainSelector,address filler);
+ForkedChain(uint256 expected,uint256 actual); GasCannotBeZero();
+GetSupportedTokensFunctionalityRemovedCheckAdminRegistry(); HashMismatch(); HyperEVMTransferFailed();
+IPoolV1NotSupported(); InboundImplementationNotFound(address ccvAddress,bytes verifierResults);
+InsufficientBalance(); InsufficientBalance(uint256 available,uint256 required);
+InsufficientBalance(uint256 balance,uint256 needed); InsufficientBalance(uint256 requested,uint256 available);
+InsufficientFeeTokenAmount(); InsufficientGasToCompleteTx(bytes4 err); InsufficientLiquidity();
+InsufficientLiquidity(uint256 availableLiquidity,uint256 requestedAmount);
+InsufficientPoolFees(uint256 requested,uint256 available); InsufficientSpotBalance();
+Invalid32ByteAddress(bytes encodedAddress); InvalidAddress(bytes encodedAddress);
+InvalidAddressLength(uint256 length); InvalidAllowListRequest(uint64 destChainSelector);
+InvalidAmount(uint256 expected,uint256 actual); InvalidBurnToken(address expected,address got);
+InvalidCCV(address ccv); InvalidCCVVersion(bytes4 expected,bytes4 actual);
+InvalidCCVVersion(bytes4 expected,bytes4 got); InvalidCCVVersion(bytes4 verifierVersion);
+InvalidChainFamilySelector(bytes4 chainFamilySelector); InvalidChainSelector();
+InvalidChainSelector(uint64 chainSelector); InvalidChainSelector(uint64 remoteChainSelector);
+InvalidCommitStoreConfig(); InvalidConfig(); InvalidConfig(string message); InvalidConfig(uint8 errorType);
+InvalidDataLength(uint256 expected,uint256 got); InvalidDataLength(uint8 location);
+InvalidDataLength(uint8 location,uint256 offset); InvalidDecimalArgs(uint8 expected,uint8 actual);
+InvalidDepositHash(bytes32 expected,bytes32 got);
+InvalidDestBytesOverhead(address token,uint32 destBytesOverhead); InvalidDestChain(uint64 destChainSelector);
+InvalidDestChainAddress(bytes destChainAddress); InvalidDestChainConfig();
+InvalidDestChainConfig(uint64 destChainSelector); InvalidDestChainSelector(uint64 destChainSelector);
+InvalidDestinationDomain(uint32 expected,uint32 got);
+InvalidDomain((bytes32,bytes32,uint32,uint64,bool) domain);
+InvalidDomain((bytes32,uint32,uint64,bool) domain); InvalidEVMAddress(bytes encodedAddress);
+InvalidEncodedAddress(bytes encodedAddress); InvalidEncodingVersion(uint8 version);
+InvalidExecutionFinalityThreshold(uint32 expected,uint32 got); InvalidExtraArgsData(); InvalidExtraArgsTag();
+InvalidExtraArgsTag(bytes4 expected,bytes4 actual); InvalidFastFinalityBps(uint16 fastFinalityBps);
+InvalidFeeRange(uint256 minFeeUSDCents,uint256 maxFeeUSDCents); InvalidFillId(bytes32 fillId);
+InvalidGasLimitOverride(uint32 messageGasLimit,uint32 gasLimitOverride);
+InvalidInterval((uint64,uint64) interval); InvalidInterval(uint64 sourceChainSelector,uint64 min,uint64 max);
+InvalidLockBoxToken(address poolToken); InvalidLockOrBurnMechanism(uint8 mechanism);
+InvalidManualExecutionGasLimit(bytes32 messageId,uint256 oldLimit,uint256 newLimit);
+InvalidManualExecutionGasLimit(uint256 index,uint256 newLimit);
+InvalidManualExecutionGasLimit(uint64 sourceChainSelector,bytes32 messageId,uint256 newLimit);
+InvalidManualExecutionTokenGasOverride(bytes32 messageId,uint256 tokenIndex,uint256 oldLimit,uint256 tokenGasOverride);
+InvalidMaxPossibleCCVsPerMsg(uint256 maxPossibleCCVsPerMsg);
+InvalidMessageDestChainSelector(uint64 messageDestChainSelector); InvalidMessageId();
+InvalidMessageId(bytes32 expected,bytes32 got);
+InvalidMessageId(bytes32 messageMessageId,bytes32 bridgeMessageId);
+InvalidMessageLength(uint256 expected,uint256 actual); InvalidMessageLength(uint256 length);
+InvalidMessageSender(bytes32 expected,bytes32 got);
+InvalidMessageTransmitterOnProxy(address expected,address got);
+InvalidMessageTransmitterVersion(uint32 expected,uint32 got); InvalidMessageVersion(bytes4 version);
+InvalidMessageVersion(uint32 expected,uint32 got); InvalidMessageVersion(uint32 version);
+InvalidMessageVersion(uint8 expected,uint8 actual); InvalidMessageVersion(uint8 expected,uint8 received);
+InvalidMinFee(uint256 maxAcceptableFee,uint256 actualFee);
+InvalidMinFinalityThreshold(uint32 expected,uint32 got); InvalidMsgValue();
+InvalidNewState(uint64 sequenceNumber,uint8 newState);
+InvalidNewState(uint64 sourceChainSelector,uint64 sequenceNumber,uint8 newState);
+InvalidNode((bytes32,bytes,bytes) node); InvalidNonce(uint64 expected,uint64 got);
+InvalidNopAddress(address nop); InvalidNumberOfTokens(uint256 numTokens);
+InvalidOffRamp(address expected,bytes got); InvalidOnRamp(bytes got);
+InvalidOnRampUpdate(uint64 sourceChainSelector); InvalidOptionalThreshold(uint8 wanted,uint256 got);
+InvalidPluginType(); InvalidPreviousPool(); InvalidProof();
+InvalidRateLimitRate((bool,uint128,uint128) rateLimiterConfig);
+InvalidRatelimitRate((bool,uint128,uint128) rateLimiterConfig); InvalidReceiver(bytes receiver);
+InvalidReceiver(bytes); InvalidRecipientAddress(address to);
+InvalidRemoteChainConfig(uint64 remoteChainSelector); InvalidRemoteChainDecimals(bytes sourcePoolData);
+InvalidRemotePoolForChain(uint64 remoteChainSelector,bytes remotePoolAddress);
+InvalidRequestedFinality(bytes4 requestedFinality,bytes4 allowedFinality); InvalidRoot();
+InvalidRouter(address router);
+InvalidSVMExtraArgsWritableBitmap(uint64 accountIsWritableBitmap,uint256 numAccounts);
+InvalidSelector(bytes4 selector); InvalidSender(bytes32 expected,bytes32 actual);
+InvalidSetDomainArgs((bytes32,bytes32,bytes32,uint64,uint32,bool) args); InvalidSignature();
+InvalidSignatureConfig(); InvalidSignerOrder(); InvalidSourceChain(uint64 sourceChainSelector);
+InvalidSourceDomain(uint32 expected,uint32 got); InvalidSourcePoolAddress(bytes sourcePoolAddress);
+InvalidSourcePoolDataLength(uint256 length); InvalidStalenessThreshold(); InvalidStaticConfig();
+InvalidTVMAddress(bytes encodedAddress); InvalidToken(address gotToken,address expectedToken);
+InvalidToken(address token); InvalidToken(bytes token); InvalidToken(bytes32 expected,bytes32 actual);
+InvalidTokenAmounts(uint256 gotAmounts);
+InvalidTokenGasOverride(bytes32 messageId,uint256 tokenIndex,uint256 oldLimit,uint256 tokenGasOverride);
+InvalidTokenMessengerVersion(uint32 expected,uint32 got); InvalidTokenMessengerVersion(uint32 version);
+InvalidTokenPoolConfig(); InvalidTokenPoolToken(address token); InvalidTokenReceiver();
+InvalidTokenTransferFeeConfig(uint64 destChainSelector); InvalidTokenTransferLength(uint256 length);
+InvalidTransferFeeBps(uint256 bps); InvalidTransmitterInProxy(); InvalidVerifierArgsLength(uint256 length);
+InvalidVerifierResults(); InvalidVerifierResultsLength();
+InvalidVerifierResultsLength(uint256 expected,uint256 got); InvalidVersion(bytes4 version);
+InvalidWithdrawParams(); InvalidZeroAddress(); IsBlessedNotAvailable();
+LanePausedForCCTPMigration(uint64 remoteChainSelector); LeavesCannotBeEmpty(); LinkBalanceNotSettled();
+LinkerAddressCannotBeZero(); LiquidityAmountCannotBeZero(); LiquidityNotAccepted();
+LockBoxCannotBeShared(uint64 chainSelectorA,uint64 chainSelectorB,address lockBox);
+LockBoxNotConfigured(uint64 remoteChainSelector);
+ManualExecutionGasAmountCountMismatch(bytes32 messageId,uint64 sequenceNumber);
+ManualExecutionGasLimitMismatch(); ManualExecutionNotYetEnabled();
+ManualExecutionNotYetEnabled(uint64 sourceChainSelector); MaxFeeBalanceReached();
+MaxSupplyExceeded(uint256 supplyAfterMint); MaxSupplyExceeded(uint256 supplyAfterMint,uint256 maxSupply);
+MessageComputeUnitLimitTooHigh(); MessageFeeTooHigh(uint256 msgFeeJuels,uint256 maxFeeJuelsPerMsg);
+MessageGasLimitTooHigh(); MessageTooLarge(uint256 maxSize,uint256 actualSize);
+MessageValidationError(bytes errorReason); MismatchedArrayLengths(); MustBeCalledByRouter();
+MustBeProposedOwner(); MustBeProposedStorageLocationsAdmin();
+MustSetPoolForMechanism(uint64 remoteChainSelector,uint8 mechanism); MustSpecifyDefaultOrRequiredCCVs();
+MustSpecifyUnderThresholdCCVsForThresholdCCVs(); MustTransferTokens();
+NegativeMintAmount(uint256 amountBurned); NoFeesToPay(); NoGasPriceAvailable(uint64 destChainSelector);
+NoLockOrBurnMechanismSet(uint64 remoteChainSelector); NoMigrationProposalPending(); NoNopsToPay();
+NoOpStateTransitionNotAllowed(); NoStateProgressMade(bytes32 messageId,bytes err);
+NonExistentChain(uint64 remoteChainSelector); NonExistentRamp(address ramp);
+NonOrderedOrNonUniqueSignatures(); NonUniqueSignatures(); NotACompatiblePool(address notPool);
+NotAFeeToken(address token); NotCursed(bytes16 subject); NotEnoughObservers(); NotEnoughSigners();
+NotEnoughTransmitters(uint256 got,uint256 minimum); OffRampMismatch(uint64 chainSelector,address offRamp);
+OfframpAddressCannotBeZero(); OnlyAdministrator(address sender,address token); OnlyCCIPAdmin();
+OnlyCallableByAdminOrOwner(); OnlyCallableByOwner(); OnlyCallableByOwnerOrAdmin();
+OnlyCallableByOwnerOrAdminOrNop(); OnlyCallableByOwnerOrAllowlistAdmin();
+OnlyCallableByStorageLocationsAdmin(); OnlyCallableByUpdaterOrOwner(); OnlyCapabilitiesRegistryCanCall();
+OnlyCircle(); OnlyOffRamp(); OnlyPendingAdministrator(address sender,address token);
+OnlyRegistryModuleOrOwner(address sender); OptionalCCVQuorumNotReached(uint256 wanted,uint256 got);
+OracleCannotBeZeroAddress(); OutOfBoundsNodesLength(); OutOfBoundsObserverNodeIndex(); OutOfOrderSignatures();
+OutboundImplementationNotFoundForVerifier();
+OverflowDetected(uint8 remoteDecimals,uint8 localDecimals,uint256 remoteAmount); OwnerCannotBeZero();
+PathNotExist(uint64 remoteChainSelector); PausedError(); PermissionsError();
+PolicyEngineDetachReverted(address oldPolicyEngine,bytes err); PoolAddressCannotBeSelf(); PoolAlreadyAdded();
+PoolAlreadyAdded(uint64 remoteChainSelector,bytes remotePoolAddress); PoolDoesNotExist();
+PoolDoesNotExist(address token); PreMintAddressNotSet();
+PreMintRecipientSetWithZeroPreMint(address preMintRecipient); PreviousRampAlreadySet();
+PriceNotFoundForToken(address token);
+QuoteFeeExceedsUserMaxLimit(uint256 quoteFee,uint256 maxFastTransferFee); RMNHomeAddressCannotBeZero();
+RampAlreadyExists(address ramp); RateLimitMustBeDisabled(); ReceiveMessageCallFailed(); ReceiveRevert();
+ReceiverError(bytes err); ReceiverError(bytes error); RecipientCannotBeZeroAddress();
+ReentrancyGuardReentrantCall();
+ReleaseOrMintBalanceMismatch(uint256 amountReleased,uint256 balancePre,uint256 balancePost);
+RemoteChainNotSupported(uint64 remoteChainSelector); RemoteTokenAlreadySet();
+RemoteTokenOrAdapterMismatch(bytes32 bridgeToken,bytes32 remoteToken,bytes32 remoteAdapter);
+ReportForwarderUnauthorized(address forwarder,address workflowOwner,bytes10 workflowName,bytes2 reportName);
+RequestedFinalityCanOnlyHaveOneMode(bytes4 encodedFinality); RequiredCCVMissing(address requiredCCV);
+RequiredRoleNotFound(address msgSender,bytes32 role,address token);
+ReusedCurseId(address voter,bytes16 curseId); RevokingZeroDigestNotAllowed(); RootAlreadyCommitted();
+RootAlreadyCommitted(uint64 sourceChainSelector,bytes32 merkleRoot);
+RootBlessingMismatch(uint64 sourceChainSelector,bytes32 merkleRoot,bool isBlessed); RootNotCommitted();
+RootNotCommitted(uint64 sourceChainSelector); RouterMustSetOriginalSender();
+SafeCastOverflowedUintDowncast(uint8 bits,uint256 value); SafeERC20FailedOperation(address token);
+SenderNotAllowed(address sender); SenderNotBurner(address sender); SenderNotMinter(address sender);
+SignatureVerificationNotAllowedInExecutionPlugin(); SignatureVerificationRequiredInCommitPlugin();
+SignaturesOutOfRegistration(); SignerCannotBeZeroAddress();
+SkippedAlreadyExecutedMessage(bytes32 messageId,uint64 sourceChainSelector,uint64 messageNumber);
+SourceChainNotEnabled(uint64 sourceChainSelector);
+SourceChainSelectorMismatch(uint64 reportSourceChainSelector,uint64 messageSourceChainSelector);
+SourceNotConfigured(uint64 sourceChainSelector); SourceTokenDataTooLarge(address token);
+SourceTokenDataTooLarge(address token,uint256 actualLength,uint32 maxLength); StaleCommitReport();
+StaleGasPrice(uint64 destChainSelector,uint256 threshold,uint256 timePassed); StaleReport();
+StaleTokenPrice(address token,uint256 threshold,uint256 timePassed);
+StaticConfigCannotBeChanged(uint8 ocrPluginType); SubjectsMustBeStrictlyIncreasing(); ThresholdNotMet();
+TokenAmountCannotBeZero(); TokenAmountNotEqualToMsgValue(uint256 gotAmount,uint256 msgValue);
+TokenArgsNotSupportedOnPoolV1(); TokenDataMismatch(uint64 sequenceNumber);
+TokenDataMismatch(uint64 sourceChainSelector,uint64 sequenceNumber);
+TokenHandlingError(address target,bytes err); TokenHandlingError(bytes err); TokenHandlingError(bytes error);
+TokenLockingNotAllowedAfterMigration(uint64 remoteChainSelector);
+TokenMaxCapacityExceeded(uint256 capacity,uint256 requested,address tokenAddress);
+TokenNotSupported(address token); TokenPoolMismatch(); TokenPoolUnsupported(address pool);
+TokenRateLimitReached(uint256 minWaitInSeconds,uint256 available,address tokenAddress);
+TokenReceiverNotAllowed(uint64 destChainSelector);
+TokenTransferConfigMustBeEnabled(uint64 destChainSelector,address token); TooManyNops();
+TooManySVMExtraArgsAccounts(uint256 numAccounts,uint256 maxAccounts); TooManySigners();
+TooManySuiExtraArgsReceiverObjectIds(uint256 numReceiverObjectIds,uint256 maxReceiverObjectIds);
+TransferAmountExceedsMaxFillAmount(uint64 remoteChainSelector,uint256 amount); TransferFailed();
+TransmitterCannotBeZero(); Unauthorized(); Unauthorized(address caller); UnauthorizedCaller(address caller);
+UnauthorizedSigner(); UnauthorizedTransmitter(); UnauthorizedVoter(address voter); UnexpectedSigner();
+UnexpectedTokenData(); UnknownDomain(uint64 chainSelector); UnknownDomain(uint64 domain);
+UnlockingUSDCFailed(); UnsupportedDestinationChain(uint64 destChainSelector); UnsupportedNumberOfTokens();
+UnsupportedNumberOfTokens(uint256 numberOfTokens,uint256 maxNumberOfTokensPerMsg);
+UnsupportedNumberOfTokens(uint64 sequenceNumber); UnsupportedSelector(bytes4 selector);
+UnsupportedToken(address token); UnvoteToCurseNoop(); VersionTagCannotBeZero();
+VoteToBlessForbiddenDuringActiveGlobalCurse(); VoteToBlessNoop(); VoteToCurseNoop(); WithdrawalTooHigh();
+WrongMessageLength(uint256 expected,uint256 actual); WrongNumberOfSignatures(); ZeroAddress();
+ZeroAddressInvalid(); ZeroAddressNotAllowed(); ZeroAllowedCaller(); ZeroBridge();
+ZeroChainSelectorNotAllowed(); ZeroLombardChainId(); ZeroValueNotAllowed(); ZeroVerifierNotAllowed();
+onlyCircle()
+`
+  .trim()
+  .split(/;\s/);

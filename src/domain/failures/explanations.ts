@@ -26,30 +26,31 @@ export interface Explanation {
 
 type Entry = Explanation | ((argument: (index: number) => string) => Explanation);
 
-const EXECUTE = 'Then execute the message manually.';
+export const EXECUTE = 'Then execute the message manually.';
+export const MORE_OF_TOKEN =
+  'That account needs more of the token; where it is the pool, its liquidity provider has to add some.';
 /** Longer waiting times that a contract names are not repeated. */
 const MAX_WAIT_DAYS = 30;
 
-const pool = (text: string, advice: string): Explanation => ({
-  text,
-  fixableBy: 'pool-owner',
-  advice: `${advice} ${EXECUTE}`,
-});
-const calledContract = (text: string, advice: string): Explanation => ({
-  text,
-  fixableBy: 'called-contract',
-  advice: `${advice} ${EXECUTE}`,
-});
+const ownedBy = (fixableBy: Explanation['fixableBy']) => (text: string, advice: string) =>
+  ({ text, fixableBy, advice: `${advice} ${EXECUTE}` }) satisfies Explanation;
+export const pool = ownedBy('pool-owner');
+export const calledContract = ownedBy('called-contract');
 const never = (text: string, advice: string): Explanation => ({ text, fixableBy: 'nobody', advice });
 const moreGas = (text: string): Explanation => ({
   text,
   fixableBy: 'anyone',
   advice: 'Execute the message manually, with more gas for the transaction or a higher gas limit.',
 });
-const cursed: Explanation = {
+export const cursed: Explanation = {
   text: 'The Risk Management Network has stopped this lane (a curse).',
   fixableBy: 'network',
   advice: 'Nothing is lost. Wait until the curse is lifted; then execute the message manually.',
+};
+export const notYetManual: Explanation = {
+  text: 'Manual execution of this message is not possible yet.',
+  fixableBy: 'anyone',
+  advice: 'CCIP retries it until then. Execute it manually once the waiting time is over.',
 };
 const executed = never('The message has already been executed.', 'Nothing is left to do.');
 /**
@@ -66,6 +67,17 @@ const refill = (who: string, seconds: string): Explanation['advice'] => {
 };
 const poolConfig = (text: string) =>
   pool(text, "The pool's owner has to correct the configuration of the remote chain.");
+
+const paused = calledContract('The called contract is paused.', "The contract's owner has to unpause it.");
+const ownerOnly = calledContract(
+  'The called function is reserved for the owner of the contract.',
+  'Transfer the ownership to the caller, or change the receiver.',
+);
+const notAllowed = (what: string) =>
+  calledContract(`It does not accept messages from ${what}.`, "The receiver's owner has to allow it.");
+const noRightTo = (what: string) =>
+  pool(`The token pool has no right to ${what} the token.`, "The token's owner has to grant it.");
+const noGasForCall = moreGas('The transaction had too little gas left for the call of the receiver.');
 
 /** By origin, then by the error's name. */
 const explanations: readonly {
@@ -100,14 +112,8 @@ const explanations: readonly {
       ),
 
       // ---- Rights of the pool
-      SenderNotMinter: pool(
-        'The token pool has no right to mint the token.',
-        "The token's owner has to grant it.",
-      ),
-      SenderNotBurner: pool(
-        'The token pool has no right to burn the token.',
-        "The token's owner has to grant it.",
-      ),
+      SenderNotMinter: noRightTo('mint'),
+      SenderNotBurner: noRightTo('burn'),
       CallerIsNotARampOnRouter: poolConfig(
         "The token pool does not accept this off-ramp: the pool's router does not know it.",
       ),
@@ -142,18 +148,9 @@ const explanations: readonly {
         'It only accepts messages from another router.',
         "The receiver's owner has to set the router of this chain.",
       ),
-      SourceChainNotAllowlisted: calledContract(
-        'It does not accept messages from the source chain.',
-        "The receiver's owner has to allow it.",
-      ),
-      SourceChainNotAllowed: calledContract(
-        'It does not accept messages from the source chain.',
-        "The receiver's owner has to allow it.",
-      ),
-      SenderNotAllowlisted: calledContract(
-        'It does not accept messages from this sender.',
-        "The receiver's owner has to allow it.",
-      ),
+      SourceChainNotAllowlisted: notAllowed('the source chain'),
+      SourceChainNotAllowed: notAllowed('the source chain'),
+      SenderNotAllowlisted: notAllowed('this sender'),
     },
   },
   {
@@ -162,25 +159,16 @@ const explanations: readonly {
       ERC20InsufficientBalance: (argument) =>
         calledContract(
           `${argument(0)} holds ${numberText(argument(1))} smallest units of a token where ${numberText(argument(2))} are needed.`,
-          'That account needs more of the token; where it is the pool, its liquidity provider has to add some.',
+          MORE_OF_TOKEN,
         ),
       AccessControlUnauthorizedAccount: (argument) =>
         calledContract(
           `${argument(0)} lacks the role ${argument(1)} that the called contract requires.`,
           "The contract's administrator has to grant the role; for a token pool that is the right to mint or burn.",
         ),
-      EnforcedPause: calledContract(
-        'The called contract is paused.',
-        "The contract's owner has to unpause it.",
-      ),
-      PausedError: calledContract(
-        'The called contract is paused.',
-        "The contract's owner has to unpause it.",
-      ),
-      OwnableUnauthorizedAccount: calledContract(
-        'The called function is reserved for the owner of the contract.',
-        'Transfer the ownership to the caller, or change the receiver.',
-      ),
+      EnforcedPause: paused,
+      PausedError: paused,
+      OwnableUnauthorizedAccount: ownerOnly,
       ReentrancyGuardReentrantCall: calledContract(
         'It called back into a contract that forbids it (reentrancy).',
         'The calling contract has to be changed.',
@@ -224,10 +212,8 @@ const explanations: readonly {
         'There is no contract at an address that was called: the receiver, the token or its pool.',
         'A contract has to be deployed there.',
       ),
-      NotEnoughGasForCall: moreGas('The transaction had too little gas left for the call of the receiver.'),
-      NoGasForCallExactCheck: moreGas(
-        'The transaction had too little gas left for the call of the receiver.',
-      ),
+      NotEnoughGasForCall: noGasForCall,
+      NoGasForCallExactCheck: noGasForCall,
       InsufficientGasForStaticCall: moreGas(
         'The transaction had too little gas left to ask the receiver for its interfaces.',
       ),
@@ -269,11 +255,7 @@ const explanations: readonly {
       InsufficientGasToCompleteTx: moreGas('The transaction had too little gas to complete the execution.'),
       CursedByRMN: cursed,
       BadARMSignal: cursed,
-      ManualExecutionNotYetEnabled: {
-        text: 'Manual execution of this message is not possible yet.',
-        fixableBy: 'anyone',
-        advice: 'CCIP retries it until then. Execute it manually once the waiting time is over.',
-      },
+      ManualExecutionNotYetEnabled: notYetManual,
       RootNotCommitted: {
         text: 'The message is not committed on the destination chain yet.',
         fixableBy: 'network',
@@ -331,16 +313,6 @@ export function titleOfError(name: string, origin: Origin): string | undefined {
   return typeof entry === 'object' ? withoutPeriod(entry.text) : entry && titles[name];
 }
 
-/** The same of a panic, by its code, as what the contract did. */
-export function titleOfPanic(code: string): string {
-  return `stopped: ${panicText(code)}`;
-}
-
-/** The same of a message of the contract; undefined where the off-ramp has cut it off. */
-export function titleOfText(text: string | undefined): string {
-  return text === undefined ? 'reverted with a message that was cut off' : `reverted with ${quoted(text)}`;
-}
-
 /** As the sentence goes on behind a colon. */
 export function lowerFirst(text: string): string {
   return `${text.slice(0, 1).toLowerCase()}${text.slice(1)}`;
@@ -363,7 +335,7 @@ const panics: Readonly<Record<string, string>> = {
   '81': 'a function was called that was never set',
 };
 
-function panicText(code: string): string {
+export function panicText(code: string): string {
   return (Object.hasOwn(panics, code) && panics[code]) || 'a check of the compiler failed';
 }
 
@@ -376,50 +348,32 @@ export function explainPanic(subject: string, code: string): Explanation {
 }
 
 /** Messages of `require` in libraries that name a known situation. */
-const texts: readonly { readonly pattern: RegExp; readonly explanation: Explanation }[] = [
-  {
-    pattern: /^Pausable: paused/,
-    explanation: calledContract('The called contract is paused.', "The contract's owner has to unpause it."),
-  },
-  {
-    pattern: /^Ownable: caller is not the owner/,
-    explanation: calledContract(
-      'The called function is reserved for the owner of the contract.',
-      'Transfer the ownership to the caller, or change the receiver.',
-    ),
-  },
-  {
-    pattern: /^AccessControl: account/,
-    explanation: calledContract(
+const texts: readonly (readonly [pattern: RegExp, explanation: Explanation])[] = [
+  [/^Pausable: paused/, paused],
+  [/^Ownable: caller is not the owner/, ownerOnly],
+  [
+    /^AccessControl: account/,
+    calledContract(
       'The caller lacks a role that the called contract requires.',
       "The contract's administrator has to grant it.",
     ),
-  },
-  {
-    pattern: /transfer amount exceeds balance/i,
-    explanation: calledContract(
-      'An account holds less of a token than has to be transferred.',
-      'That account needs more of the token; where it is the pool, its liquidity provider has to add some.',
-    ),
-  },
-  {
-    pattern: /^GS013$/,
-    explanation: calledContract('The transaction inside a Safe failed.', "Contact the Safe's owners."),
-  },
-  {
-    pattern: /^GS0(20|21|22|23|24|25|26|27)$/,
-    explanation: calledContract(
+  ],
+  [
+    /transfer amount exceeds balance/i,
+    calledContract('An account holds less of a token than has to be transferred.', MORE_OF_TOKEN),
+  ],
+  [/^GS013$/, calledContract('The transaction inside a Safe failed.', "Contact the Safe's owners.")],
+  [
+    /^GS0(20|21|22|23|24|25|26|27)$/,
+    calledContract(
       'The Safe did not accept the signatures of its owners.',
       "The Safe's owners have to sign again.",
     ),
-  },
-  {
-    pattern: /^GS104$/,
-    explanation: calledContract(
-      'The caller is not a module of the Safe.',
-      "The Safe's owners have to enable the module.",
-    ),
-  },
+  ],
+  [
+    /^GS104$/,
+    calledContract('The caller is not a module of the Safe.', "The Safe's owners have to enable the module."),
+  ],
 ];
 
 /**
@@ -435,7 +389,7 @@ export function explainText(subject: string, text: string | undefined, isCut: bo
       'A trace of the transaction shows it. Contact the owner of the contract.',
     );
   }
-  const known = texts.find(({ pattern }) => pattern.test(text))?.explanation;
+  const known = texts.find(([pattern]) => pattern.test(text))?.[1];
   const said = `${subject} reverted with the message ${quoted(text, isCut)}.`;
   return known
     ? { ...known, text: `${said} In other words: ${lowerFirst(known.text)}` }

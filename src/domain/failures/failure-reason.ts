@@ -11,9 +11,8 @@ import {
   isExplained,
   lowerFirst,
   type Origin,
+  panicText,
   titleOfError,
-  titleOfPanic,
-  titleOfText,
 } from './explanations.ts';
 import { type DecodedError, decodeRevertData, type ErrorTable, type RevertData } from './revert-data.ts';
 import type { Speaker } from './speakers.ts';
@@ -89,11 +88,12 @@ function wordsOf(decoded: RevertData, place: Place, origin: Origin, attempt: Fai
   // Explanations are of the errors of our tables: another contract may mean something else by the same name.
   if (!isFromOperator) {
     if (name === 'Error') {
-      const explanation = explainText(subject, first, error.isCut);
-      return explained(explanation, `${subject} ${titleOfText(first)}`, withoutFigures(first ?? ''));
+      const message = first === undefined ? 'a message that was cut off' : quoted(first);
+      const title = `${subject} reverted with ${message}`;
+      return explained(explainText(subject, first, error.isCut), title, withoutNumbers(first ?? ''));
     }
     if (name === 'Panic' && first)
-      return explained(explainPanic(subject, first), `${subject} ${titleOfPanic(first)}`, first);
+      return explained(explainPanic(subject, first), `${subject} stopped: ${panicText(first)}`, first);
     const explanation = explainError(error, origin);
     if (explanation) {
       const said = (text: string) => (saidBy === 'ccip' ? text : `${subject} says: ${lowerFirst(text)}`);
@@ -111,7 +111,8 @@ function wordsOf(decoded: RevertData, place: Place, origin: Origin, attempt: Fai
   };
 }
 
-interface Place {
+/** The part of an execution that an error came from. */
+export interface Place {
   readonly saidBy: Speaker;
   readonly subject: string;
   readonly fixableBy: Fixer;
@@ -125,7 +126,7 @@ const execution: Place = {
   advice: 'Try a manual execution; if it fails too, its error says more.',
 };
 
-const places: Readonly<Record<Origin, Place>> = {
+export const places = {
   receiver: {
     saidBy: 'receiver',
     subject: 'The receiver',
@@ -142,7 +143,7 @@ const places: Readonly<Record<Origin, Place>> = {
   'off-ramp': execution,
   execution,
   validator: execution,
-};
+} as const satisfies Readonly<Record<Origin, Place>>;
 const handedOn: Place = {
   ...execution,
   saidBy: 'unknown',
@@ -212,6 +213,40 @@ export function writtenError({ name, arguments: given, isCut }: DecodedError): s
 }
 
 /** Messages that differ in numbers and addresses only are of one group. */
-function withoutFigures(text: string): string {
+function withoutNumbers(text: string): string {
   return text.replace(/0x[0-9a-f]+|\d+/gi, '#');
+}
+
+// ---- Groups: messages that failed for the same cause, whatever the numbers in their errors
+
+export interface ReasonGroup {
+  /** The same exactly for reasons of the same group. */
+  readonly key: string;
+  /** As in the reason; `not-known` where nothing was returned to us. */
+  readonly code: string;
+  /** What happened, without the numbers of a single message. It may quote untrusted contracts. */
+  readonly title: string;
+  readonly fixableBy: Fixer;
+}
+
+/** Without return data: imported and mirrored messages, and those of chains that do not report it. */
+const notKnown: ReasonGroup = {
+  key: 'not-known',
+  code: 'not-known',
+  title: 'The reason is not known here',
+  fixableBy: 'unknown',
+};
+
+const MAX_TITLE_LENGTH = 160;
+
+export function reasonGroup(reason: GroupedReason | null): ReasonGroup {
+  if (!reason) return notKnown;
+  const { code, saidBy, fixableBy } = reason;
+  const { title, detail } = reason.group;
+  return {
+    key: `${code} ${saidBy} ${fixableBy} ${detail}`,
+    code,
+    title: title.length > MAX_TITLE_LENGTH ? `${title.slice(0, MAX_TITLE_LENGTH - 1)}…` : title,
+    fixableBy,
+  };
 }

@@ -3,6 +3,7 @@ import {
   burnMintPoolErrors,
   cctpPoolErrors,
   commonErrors,
+  numberedFrom,
   offRampErrors,
   type ProgramErrors,
   poolErrors,
@@ -17,155 +18,73 @@ export const tokenPrograms: ReadonlySet<string> = new Set([
 /** What the off-ramp called a program for. */
 export type CalledRole = 'receiver' | 'pool' | 'rmn';
 
-const rmnRemoteErrors: ProgramErrors = {
-  first: 9000,
-  names: [
-    'Unauthorized',
-    'SubjectIsAlreadyCursed',
-    'SubjectWasNotCursed',
-    'RedundantOwnerProposal',
-    'InvalidVersion',
-    'SubjectCursed',
-    'GloballyCursed',
-    'InvalidCodeVersion',
-  ],
-};
+const rmnRemoteErrors = numberedFrom(
+  9000,
+  `
+Unauthorized SubjectIsAlreadyCursed SubjectWasNotCursed RedundantOwnerProposal InvalidVersion SubjectCursed
+GloballyCursed InvalidCodeVersion
+`,
+);
 
 /** The first twenty are those of the older program, too. */
-const tokenErrors: ProgramErrors = {
-  first: 0,
-  names: [
-    'NotRentExempt',
-    'InsufficientFunds',
-    'InvalidMint',
-    'MintMismatch',
-    'OwnerMismatch',
-    'FixedSupply',
-    'AlreadyInUse',
-    'InvalidNumberOfProvidedSigners',
-    'InvalidNumberOfRequiredSigners',
-    'UninitializedState',
-    'NativeNotSupported',
-    'NonNativeHasBalance',
-    'InvalidInstruction',
-    'InvalidState',
-    'Overflow',
-    'AuthorityTypeNotSupported',
-    'MintCannotFreeze',
-    'AccountFrozen',
-    'MintDecimalsMismatch',
-    'NonNativeNotSupported',
-    'ExtensionTypeMismatch',
-    'ExtensionBaseMismatch',
-    'ExtensionAlreadyInitialized',
-    'ConfidentialTransferAccountHasBalance',
-    'ConfidentialTransferAccountNotApproved',
-    'ConfidentialTransferDepositsAndTransfersDisabled',
-    'ConfidentialTransferElGamalPubkeyMismatch',
-    'ConfidentialTransferBalanceMismatch',
-    'MintHasSupply',
-    'NoAuthorityExists',
-    'TransferFeeExceedsMaximum',
-    'MintRequiredForTransfer',
-    'FeeMismatch',
-    'FeeParametersMismatch',
-    'ImmutableOwner',
-    'AccountHasWithheldTransferFees',
-    'NoMemo',
-    'NonTransferable',
-    'NonTransferableNeedsImmutableOwnership',
-    'MaximumPendingBalanceCreditCounterExceeded',
-    'MaximumDepositAmountExceeded',
-    'CpiGuardSettingsLocked',
-    'CpiGuardTransferBlocked',
-  ],
-};
+const tokenErrors = numberedFrom(
+  0,
+  `
+NotRentExempt InsufficientFunds InvalidMint MintMismatch OwnerMismatch FixedSupply AlreadyInUse
+InvalidNumberOfProvidedSigners InvalidNumberOfRequiredSigners UninitializedState NativeNotSupported
+NonNativeHasBalance InvalidInstruction InvalidState Overflow AuthorityTypeNotSupported MintCannotFreeze
+AccountFrozen MintDecimalsMismatch NonNativeNotSupported ExtensionTypeMismatch ExtensionBaseMismatch
+ExtensionAlreadyInitialized ConfidentialTransferAccountHasBalance ConfidentialTransferAccountNotApproved
+ConfidentialTransferDepositsAndTransfersDisabled ConfidentialTransferElGamalPubkeyMismatch
+ConfidentialTransferBalanceMismatch MintHasSupply NoAuthorityExists TransferFeeExceedsMaximum
+MintRequiredForTransfer FeeMismatch FeeParametersMismatch ImmutableOwner AccountHasWithheldTransferFees NoMemo
+NonTransferable NonTransferableNeedsImmutableOwnership MaximumPendingBalanceCreditCounterExceeded
+MaximumDepositAmountExceeded CpiGuardSettingsLocked CpiGuardTransferBlocked
+`,
+);
 const MINT_PAUSED = 67;
 
-const systemErrors: ProgramErrors = {
-  first: 0,
-  names: [
-    'AccountAlreadyInUse',
-    'ResultWithNegativeLamports',
-    'InvalidProgramId',
-    'InvalidAccountDataLength',
-    'MaxSeedLengthExceeded',
-    'AddressWithSeedMismatch',
-  ],
-};
+const systemErrors = numberedFrom(
+  0,
+  `
+AccountAlreadyInUse ResultWithNegativeLamports InvalidProgramId InvalidAccountDataLength MaxSeedLengthExceeded
+AddressWithSeedMismatch
+`,
+);
 
 /** Of Anchor itself: every program that is written with it raises them. */
-const anchorErrors: readonly ProgramErrors[] = [
-  {
-    first: 100,
-    names: [
-      'InstructionMissing',
-      'InstructionFallbackNotFound',
-      'InstructionDidNotDeserialize',
-      'InstructionDidNotSerialize',
-    ],
-  },
-  {
-    first: 2000,
-    names: [
-      'ConstraintMut',
-      'ConstraintHasOne',
-      'ConstraintSigner',
-      'ConstraintRaw',
-      'ConstraintOwner',
-      'ConstraintRentExempt',
-      'ConstraintSeeds',
-      'ConstraintExecutable',
-      'ConstraintState',
-      'ConstraintAssociated',
-      'ConstraintAssociatedInit',
-      'ConstraintClose',
-      'ConstraintAddress',
-      'ConstraintZero',
-      'ConstraintTokenMint',
-      'ConstraintTokenOwner',
-      'ConstraintMintMintAuthority',
-      'ConstraintMintFreezeAuthority',
-      'ConstraintMintDecimals',
-      'ConstraintSpace',
-      'ConstraintAccountIsNone',
-    ],
-  },
-  {
-    first: 2500,
-    names: [
-      'RequireViolated',
-      'RequireEqViolated',
-      'RequireKeysEqViolated',
-      'RequireNeqViolated',
-      'RequireKeysNeqViolated',
-      'RequireGtViolated',
-      'RequireGteViolated',
-    ],
-  },
-  {
-    first: 3000,
-    names: [
-      'AccountDiscriminatorAlreadySet',
-      'AccountDiscriminatorNotFound',
-      'AccountDiscriminatorMismatch',
-      'AccountDidNotDeserialize',
-      'AccountDidNotSerialize',
-      'AccountNotEnoughKeys',
-      'AccountNotMutable',
-      'AccountOwnedByWrongProgram',
-      'InvalidProgramId',
-      'InvalidProgramExecutable',
-      'AccountNotSigner',
-      'AccountNotSystemOwned',
-      'AccountNotInitialized',
-      'AccountNotProgramData',
-      'AccountNotAssociatedTokenAccount',
-      'AccountSysvarMismatch',
-      'AccountReallocExceedsLimit',
-      'AccountDuplicateReallocs',
-    ],
-  },
+const anchorErrors = [
+  numberedFrom(
+    100,
+    'InstructionMissing InstructionFallbackNotFound InstructionDidNotDeserialize InstructionDidNotSerialize',
+  ),
+  numberedFrom(
+    2000,
+    `
+ConstraintMut ConstraintHasOne ConstraintSigner ConstraintRaw ConstraintOwner ConstraintRentExempt
+ConstraintSeeds ConstraintExecutable ConstraintState ConstraintAssociated ConstraintAssociatedInit
+ConstraintClose ConstraintAddress ConstraintZero ConstraintTokenMint ConstraintTokenOwner
+ConstraintMintMintAuthority ConstraintMintFreezeAuthority ConstraintMintDecimals ConstraintSpace
+ConstraintAccountIsNone
+`,
+  ),
+  numberedFrom(
+    2500,
+    `
+RequireViolated RequireEqViolated RequireKeysEqViolated RequireNeqViolated RequireKeysNeqViolated
+RequireGtViolated RequireGteViolated
+`,
+  ),
+  numberedFrom(
+    3000,
+    `
+AccountDiscriminatorAlreadySet AccountDiscriminatorNotFound AccountDiscriminatorMismatch
+AccountDidNotDeserialize AccountDidNotSerialize AccountNotEnoughKeys AccountNotMutable
+AccountOwnedByWrongProgram InvalidProgramId InvalidProgramExecutable AccountNotSigner AccountNotSystemOwned
+AccountNotInitialized AccountNotProgramData AccountNotAssociatedTokenAccount AccountSysvarMismatch
+AccountReallocExceedsLimit AccountDuplicateReallocs
+`,
+  ),
 ];
 
 /** Where two pools have different errors with one number, the number alone does not tell. */

@@ -1,7 +1,17 @@
 /** Why an execution on Solana failed, in words: what happened, who can fix it, and what to do. */
 import { quoted } from '../names/claimed-text.ts';
-import { type Explanation, type Fixer, lowerFirst, withoutPeriod } from './explanations.ts';
-import type { GroupedReason } from './failure-reason.ts';
+import {
+  calledContract as calledProgram,
+  cursed,
+  EXECUTE,
+  type Explanation,
+  lowerFirst,
+  MORE_OF_TOKEN,
+  notYetManual,
+  pool,
+  withoutPeriod,
+} from './explanations.ts';
+import { type GroupedReason, type Place, places } from './failure-reason.ts';
 import { SYSTEM_PROGRAM, tokenPrograms } from './program-errors.ts';
 import {
   type FailedPart,
@@ -10,31 +20,13 @@ import {
   type RaisedError,
   raisedError,
 } from './program-failure.ts';
-import type { Speaker } from './speakers.ts';
 
-const EXECUTE = 'Then execute the message manually.';
 const AGAIN = 'Execute the message manually once more';
+const TRY_AGAIN = `${AGAIN}; if it fails too, its error says more.`;
 
-interface Part {
-  readonly saidBy: Speaker;
-  readonly subject: string;
-  readonly fixableBy: Fixer;
-  readonly advice: string;
-}
-
-const parts: Readonly<Record<FailedPart, Part>> = {
-  receiver: {
-    saidBy: 'receiver',
-    subject: 'The receiver',
-    fixableBy: 'receiver-owner',
-    advice: `The receiver's code shows when it raises this error. Once the cause is gone, execute the message manually.`,
-  },
-  pool: {
-    saidBy: 'token-pool',
-    subject: 'The token or its pool',
-    fixableBy: 'pool-owner',
-    advice: `Contact the operator of the token. Once the pool can release it, execute the message manually.`,
-  },
+const parts: Readonly<Record<FailedPart, Place>> = {
+  receiver: places.receiver,
+  pool: places.token,
   rmn: {
     saidBy: 'ccip',
     subject: 'The check for curses',
@@ -45,7 +37,7 @@ const parts: Readonly<Record<FailedPart, Part>> = {
     saidBy: 'ccip',
     subject: 'The off-ramp',
     fixableBy: 'anyone',
-    advice: `${AGAIN}; if it fails too, its error says more.`,
+    advice: TRY_AGAIN,
   },
   later: {
     saidBy: 'other-instruction',
@@ -57,41 +49,34 @@ const parts: Readonly<Record<FailedPart, Part>> = {
     saidBy: 'unknown',
     subject: 'A program of the transaction',
     fixableBy: 'unknown',
-    advice: `${AGAIN}; if it fails too, its error says more.`,
+    advice: TRY_AGAIN,
   },
 };
 
-const pool = (text: string, advice: string): Explanation => ({
-  text,
-  fixableBy: 'pool-owner',
-  advice: `${advice} ${EXECUTE}`,
-});
-const accounts = (text: string): Explanation => ({
-  text,
-  fixableBy: 'anyone',
-  advice: `${AGAIN}, with a tool that derives the accounts anew.`,
-});
-const calledProgram = (text: string, advice: string): Explanation => ({
-  text,
-  fixableBy: 'called-contract',
-  advice: `${advice} ${EXECUTE}`,
-});
 const attestation: Explanation = {
   text: 'The token pool did not accept what came with the message as proof of the burned USDC.',
   fixableBy: 'anyone',
   advice: `${AGAIN}, with Circle's attestation of the transfer.`,
 };
-const cursed: Explanation = {
-  text: 'The Risk Management Network has stopped this lane (a curse).',
-  fixableBy: 'network',
-  advice: 'Nothing is lost. Wait until the curse is lifted; then execute the message manually.',
+const wrongAccounts: Explanation = {
+  text: 'The transaction did not have the accounts that the off-ramp needs.',
+  fixableBy: 'anyone',
+  advice: `${AGAIN}, with a tool that derives the accounts anew.`,
 };
-const wrongAccounts = accounts('The transaction did not have the accounts that the off-ramp needs.');
 const listedAccounts: Explanation = {
   text: 'The accounts that the called program got are not those that it needs: an account is missing, not initialised, of another program, or not marked as writable.',
   fixableBy: 'called-contract',
   advice: `If the account can be created or corrected, do that and execute the message manually. A message whose own list of accounts is wrong cannot be executed: send another one.`,
 };
+
+const noProgram: Explanation = {
+  text: 'There is no program at the called address.',
+  fixableBy: 'receiver-owner',
+  advice: `A program has to be deployed there. ${EXECUTE}`,
+};
+/** One explanation of several errors. */
+const sharedBy = (names: string, explanation: Explanation): Readonly<Record<string, Explanation>> =>
+  Object.fromEntries(names.split(/\s+/).map((name) => [name, explanation]));
 
 /** Of errors by number, by their names. Names of CCIP's programs, of the token programs and of Anchor do not collide in meaning. */
 const explanations: Readonly<Record<string, Explanation>> = {
@@ -126,15 +111,12 @@ const explanations: Readonly<Record<string, Explanation>> = {
     'The token pool is not a signer of the multisig that mints the token.',
     "The token's owner has to add the pool's signer.",
   ),
-  InvalidTokenData: attestation,
-  MalformedCctpMessage: attestation,
-  InvalidCctpMessageVersion: attestation,
-  FailedCctpCpi: attestation,
+  ...sharedBy('InvalidTokenData MalformedCctpMessage InvalidCctpMessageVersion FailedCctpCpi', attestation),
 
   // ---- Token programs
   InsufficientFunds: calledProgram(
     'A token account holds less of the token than has to be transferred.',
-    'That account needs more of the token; where it is the pool, its liquidity provider has to add some.',
+    MORE_OF_TOKEN,
   ),
   AccountFrozen: calledProgram(
     'A token account is frozen.',
@@ -156,17 +138,12 @@ const explanations: Readonly<Record<string, Explanation>> = {
   ),
 
   // ---- The off-ramp
-  SubjectCursed: cursed,
-  GloballyCursed: cursed,
+  ...sharedBy('SubjectCursed GloballyCursed', cursed),
   OfframpReleaseMintBalanceMismatch: pool(
     'The receiver of the token got another amount than the pool handed out: the token takes a fee on transfers.',
     "Ask the pool's owner: tokens like this do not work with CCIP's pools.",
   ),
-  ManualExecutionNotAllowed: {
-    text: 'Manual execution of this message is not possible yet.',
-    fixableBy: 'anyone',
-    advice: 'CCIP retries it until then. Execute it manually once the waiting time is over.',
-  },
+  ManualExecutionNotAllowed: notYetManual,
   InvalidNonce: {
     text: 'The message has a nonce where Solana expects none, or an earlier message has to be executed first.',
     fixableBy: 'unknown',
@@ -177,31 +154,21 @@ const explanations: Readonly<Record<string, Explanation>> = {
     fixableBy: 'anyone',
     advice: `${AGAIN}, with a tool that takes the list of accounts from the message.`,
   },
-  InvalidInputsNumberOfAccounts: wrongAccounts,
-  InvalidInputsTokenAccounts: wrongAccounts,
-  InvalidInputsPoolAccounts: wrongAccounts,
-  InvalidInputsPoolSignerAccounts: wrongAccounts,
-  InvalidInputsTokenIndices: wrongAccounts,
-  InvalidInputsLookupTableAccounts: wrongAccounts,
-  InvalidInputsLookupTableAccountWritable: wrongAccounts,
-  InvalidInputsTokenAdminRegistryAccounts: wrongAccounts,
-  InvalidInputsExternalExecutionSignerAccount: wrongAccounts,
-  InvalidInputsMissingWritable: wrongAccounts,
+  ...sharedBy(
+    `InvalidInputsNumberOfAccounts InvalidInputsTokenAccounts InvalidInputsPoolAccounts
+    InvalidInputsPoolSignerAccounts InvalidInputsTokenIndices InvalidInputsLookupTableAccounts
+    InvalidInputsLookupTableAccountWritable InvalidInputsTokenAdminRegistryAccounts
+    InvalidInputsExternalExecutionSignerAccount InvalidInputsMissingWritable`,
+    wrongAccounts,
+  ),
 
   // ---- Anchor: accounts
-  AccountNotInitialized: listedAccounts,
-  AccountNotEnoughKeys: listedAccounts,
-  AccountNotMutable: listedAccounts,
-  AccountOwnedByWrongProgram: listedAccounts,
-  AccountDiscriminatorMismatch: listedAccounts,
-  AccountDiscriminatorNotFound: listedAccounts,
-  ConstraintMut: listedAccounts,
-  ConstraintSeeds: listedAccounts,
-  ConstraintAddress: listedAccounts,
-  ConstraintOwner: listedAccounts,
-  ConstraintTokenMint: listedAccounts,
-  ConstraintTokenOwner: listedAccounts,
-  UninitializedState: listedAccounts,
+  ...sharedBy(
+    `AccountNotInitialized AccountNotEnoughKeys AccountNotMutable AccountOwnedByWrongProgram
+    AccountDiscriminatorMismatch AccountDiscriminatorNotFound ConstraintMut ConstraintSeeds ConstraintAddress
+    ConstraintOwner ConstraintTokenMint ConstraintTokenOwner UninitializedState`,
+    listedAccounts,
+  ),
 
   // ---- Money for accounts
   ResultWithNegativeLamports: {
@@ -213,14 +180,11 @@ const explanations: Readonly<Record<string, Explanation>> = {
 
 /** Of errors without a number, which Solana's runtime raises, and programs too. */
 const runtimeExplanations: Readonly<Record<string, Explanation>> = {
-  MissingAccount: listedAccounts,
-  NotEnoughAccountKeys: listedAccounts,
-  UninitializedAccount: listedAccounts,
-  InvalidAccountData: listedAccounts,
-  IncorrectProgramId: listedAccounts,
-  ReadonlyDataModified: listedAccounts,
-  ReadonlyLamportChange: listedAccounts,
-  PrivilegeEscalation: listedAccounts,
+  ...sharedBy(
+    `MissingAccount NotEnoughAccountKeys UninitializedAccount InvalidAccountData IncorrectProgramId
+    ReadonlyDataModified ReadonlyLamportChange PrivilegeEscalation`,
+    listedAccounts,
+  ),
   InsufficientFundsForRent: {
     text: 'An account was left with too little SOL to stay open (rent).',
     fixableBy: 'anyone',
@@ -230,16 +194,7 @@ const runtimeExplanations: Readonly<Record<string, Explanation>> = {
     'The called program crashed.',
     'This is a bug in the program, or input it does not support. Contact its owner.',
   ),
-  UnsupportedProgramId: {
-    text: 'There is no program at the called address.',
-    fixableBy: 'receiver-owner',
-    advice: `A program has to be deployed there. ${EXECUTE}`,
-  },
-  AccountNotExecutable: {
-    text: 'There is no program at the called address.',
-    fixableBy: 'receiver-owner',
-    advice: `A program has to be deployed there. ${EXECUTE}`,
-  },
+  ...sharedBy('UnsupportedProgramId AccountNotExecutable', noProgram),
   CallDepth: calledProgram(
     'Programs called each other more deeply than Solana allows.',
     'The receiver has to be changed.',
@@ -316,7 +271,7 @@ function explanationOf(raised: RaisedError, computeUnits: number | undefined): T
 
 function describe(
   { name, number, words, program, isClaimed }: RaisedError,
-  { subject }: Part,
+  { subject }: Place,
 ): { readonly text: string; readonly title: string } {
   const written =
     name === undefined

@@ -9,168 +9,76 @@ export interface ProgramErrors {
   readonly names: readonly string[];
 }
 
-export const offRampErrors: ProgramErrors = {
-  first: 9000,
-  names: [
-    'InvalidSequenceInterval',
-    'RootNotCommitted',
-    'InvalidRMNRemoteAddress',
-    'ExistingMerkleRoot',
-    'Unauthorized',
-    'InvalidNonce',
-    'InvalidInputsMissingWritable',
-    'OnrampNotConfigured',
-    'FailedToDeserializeReport',
-    'InvalidPluginType',
-    'InvalidVersion',
-    'MissingExpectedPriceUpdates',
-    'MissingExpectedMerkleRoot',
-    'UnexpectedMerkleRoot',
-    'RedundantOwnerProposal',
-    'UnsupportedSourceChainSelector',
-    'UnsupportedDestinationChainSelector',
-    'InvalidProof',
-    'InvalidMessage',
-    'ReachedMaxSequenceNumber',
-    'ManualExecutionNotAllowed',
-    'InvalidInputsNumberOfAccounts',
-    'InvalidInputsGlobalStateAccount',
-    'InvalidInputsTokenIndices',
-    'InvalidInputsPoolAccounts',
-    'InvalidInputsTokenAccounts',
-    'InvalidInputsSysvarAccount',
-    'InvalidInputsFeeQuoterAccount',
-    'InvalidInputsAllowedOfframpAccount',
-    'InvalidInputsTokenAdminRegistryAccounts',
-    'InvalidInputsLookupTableAccounts',
-    'InvalidInputsLookupTableAccountWritable',
-    'OfframpReleaseMintBalanceMismatch',
-    'OfframpInvalidDataLength',
-    'StaleCommitReport',
-    'InvalidWritabilityBitmap',
-    'InvalidCodeVersion',
-    'Ocr3InvalidConfigFMustBePositive',
-    'Ocr3InvalidConfigTooManyTransmitters',
-    'Ocr3InvalidConfigNoTransmitters',
-    'Ocr3InvalidConfigTooManySigners',
-    'Ocr3InvalidConfigFIsTooHigh',
-    'Ocr3InvalidConfigRepeatedOracle',
-    'Ocr3WrongMessageLength',
-    'Ocr3ConfigDigestMismatch',
-    'Ocr3WrongNumberOfSignatures',
-    'Ocr3UnauthorizedTransmitter',
-    'Ocr3UnauthorizedSigner',
-    'Ocr3NonUniqueSignatures',
-    'Ocr3OracleCannotBeZeroAddress',
-    'Ocr3StaticConfigCannotBeChanged',
-    'Ocr3InvalidPluginType',
-    'Ocr3InvalidSignature',
-    'Ocr3SignaturesOutOfRegistration',
-    'InvalidOnrampAddress',
-    'InvalidInputsExternalExecutionSignerAccount',
-    'CommitReportHasPendingMessages',
-    'ExecutionReportBufferAlreadyContainsChunk',
-    'ExecutionReportBufferAlreadyInitialized',
-    'ExecutionReportBufferInvalidLength',
-    'ExecutionReportBufferInvalidChunkIndex',
-    'ExecutionReportBufferInvalidChunkNumber',
-    'ExecutionReportBufferChunkSizeTooSmall',
-    'ExecutionReportBufferInvalidChunkSize',
-    'ExecutionReportBufferInvalidIdSize',
-    'ExecutionReportBufferIncomplete',
-    'ExecutionReportUnavailable',
-    'InvalidAccountListForPdaDerivation',
-    'InvalidDerivationStage',
-    'InvalidTokenPoolAccountDerivationResponse',
-    'AccountDerivationResponseTooLarge',
-    'DefaultOwnerProposal',
-  ],
-};
+/** @param names separated by spaces or line ends */
+export function numberedFrom(first: number, names: string): ProgramErrors {
+  return { first, names: names.trim().split(/\s+/) };
+}
 
-export const commonErrors: ProgramErrors = {
-  first: 10000,
-  names: [
-    'InvalidSequenceInterval',
-    'InvalidInputsPoolAccounts',
-    'InvalidInputsTokenAccounts',
-    'InvalidInputsTokenAdminRegistryAccounts',
-    'InvalidInputsLookupTableAccounts',
-    'InvalidInputsLookupTableAccountWritable',
-    'InvalidInputsPoolSignerAccounts',
-    'InvalidChainFamilySelector',
-    'InvalidEncoding',
-    'InvalidEVMAddress',
-    'InvalidSVMAddress',
-    'InvalidTVMAddress',
-    'InvalidAptosAddress',
-    'InvalidSuiAddress',
-  ],
-};
+export const offRampErrors = numberedFrom(
+  9000,
+  `
+InvalidSequenceInterval RootNotCommitted InvalidRMNRemoteAddress ExistingMerkleRoot Unauthorized InvalidNonce
+InvalidInputsMissingWritable OnrampNotConfigured FailedToDeserializeReport InvalidPluginType InvalidVersion
+MissingExpectedPriceUpdates MissingExpectedMerkleRoot UnexpectedMerkleRoot RedundantOwnerProposal
+UnsupportedSourceChainSelector UnsupportedDestinationChainSelector InvalidProof InvalidMessage
+ReachedMaxSequenceNumber ManualExecutionNotAllowed InvalidInputsNumberOfAccounts
+InvalidInputsGlobalStateAccount InvalidInputsTokenIndices InvalidInputsPoolAccounts InvalidInputsTokenAccounts
+InvalidInputsSysvarAccount InvalidInputsFeeQuoterAccount InvalidInputsAllowedOfframpAccount
+InvalidInputsTokenAdminRegistryAccounts InvalidInputsLookupTableAccounts
+InvalidInputsLookupTableAccountWritable OfframpReleaseMintBalanceMismatch OfframpInvalidDataLength
+StaleCommitReport InvalidWritabilityBitmap InvalidCodeVersion Ocr3InvalidConfigFMustBePositive
+Ocr3InvalidConfigTooManyTransmitters Ocr3InvalidConfigNoTransmitters Ocr3InvalidConfigTooManySigners
+Ocr3InvalidConfigFIsTooHigh Ocr3InvalidConfigRepeatedOracle Ocr3WrongMessageLength Ocr3ConfigDigestMismatch
+Ocr3WrongNumberOfSignatures Ocr3UnauthorizedTransmitter Ocr3UnauthorizedSigner Ocr3NonUniqueSignatures
+Ocr3OracleCannotBeZeroAddress Ocr3StaticConfigCannotBeChanged Ocr3InvalidPluginType Ocr3InvalidSignature
+Ocr3SignaturesOutOfRegistration InvalidOnrampAddress InvalidInputsExternalExecutionSignerAccount
+CommitReportHasPendingMessages ExecutionReportBufferAlreadyContainsChunk
+ExecutionReportBufferAlreadyInitialized ExecutionReportBufferInvalidLength
+ExecutionReportBufferInvalidChunkIndex ExecutionReportBufferInvalidChunkNumber
+ExecutionReportBufferChunkSizeTooSmall ExecutionReportBufferInvalidChunkSize
+ExecutionReportBufferInvalidIdSize ExecutionReportBufferIncomplete ExecutionReportUnavailable
+InvalidAccountListForPdaDerivation InvalidDerivationStage InvalidTokenPoolAccountDerivationResponse
+AccountDerivationResponseTooLarge DefaultOwnerProposal
+`,
+);
 
-export const poolErrors: ProgramErrors = {
-  first: 6000,
-  names: [
-    'InvalidInitPoolPermissions',
-    'InvalidRMNRemoteAddress',
-    'Unauthorized',
-    'InvalidInputs',
-    'InvalidVersion',
-    'InvalidPoolCaller',
-    'InvalidSender',
-    'InvalidSourcePoolAddress',
-    'InvalidToken',
-    'InvalidTokenAmountConversion',
-    'AllowlistKeyAlreadyExisted',
-    'AllowlistKeyDidNotExist',
-    'RemotePoolAddressAlreadyExisted',
-    'NonemptyPoolAddressesInit',
-    'InvalidDerivationStage',
-    'RLBucketOverfilled',
-    'RLMaxCapacityExceeded',
-    'RLRateLimitReached',
-    'RLInvalidRateLimitRate',
-    'RLDisabledNonZeroRateLimit',
-    'LiquidityNotAccepted',
-    'TransferZeroTokensNotAllowed',
-  ],
-};
+export const commonErrors = numberedFrom(
+  10000,
+  `
+InvalidSequenceInterval InvalidInputsPoolAccounts InvalidInputsTokenAccounts
+InvalidInputsTokenAdminRegistryAccounts InvalidInputsLookupTableAccounts
+InvalidInputsLookupTableAccountWritable InvalidInputsPoolSignerAccounts InvalidChainFamilySelector
+InvalidEncoding InvalidEVMAddress InvalidSVMAddress InvalidTVMAddress InvalidAptosAddress InvalidSuiAddress
+`,
+);
 
-export const burnMintPoolErrors: ProgramErrors = {
-  first: 6000,
-  names: [
-    'InvalidMultisig',
-    'MintAuthorityAlreadySet',
-    'FixedMintToken',
-    'UnsupportedTokenProgram',
-    'InvalidToken2022Multisig',
-    'InvalidSPLTokenMultisig',
-    'PoolSignerNotInMultisig',
-    'MultisigMustHaveAtLeastTwoSigners',
-    'MultisigMustHaveMoreThanOneSigner',
-    'InvalidMultisigOwner',
-    'InvalidMultisigThreshold',
-    'InvalidMultisigThresholdTooHigh',
-  ],
-};
+export const poolErrors = numberedFrom(
+  6000,
+  `
+InvalidInitPoolPermissions InvalidRMNRemoteAddress Unauthorized InvalidInputs InvalidVersion InvalidPoolCaller
+InvalidSender InvalidSourcePoolAddress InvalidToken InvalidTokenAmountConversion AllowlistKeyAlreadyExisted
+AllowlistKeyDidNotExist RemotePoolAddressAlreadyExisted NonemptyPoolAddressesInit InvalidDerivationStage
+RLBucketOverfilled RLMaxCapacityExceeded RLRateLimitReached RLInvalidRateLimitRate RLDisabledNonZeroRateLimit
+LiquidityNotAccepted TransferZeroTokensNotAllowed
+`,
+);
 
-export const cctpPoolErrors: ProgramErrors = {
-  first: 12000,
-  names: [
-    'InvalidTokenData',
-    'InvalidReceiver',
-    'InvalidSourceDomain',
-    'InvalidDestDomain',
-    'InvalidNonce',
-    'MalformedCctpMessage',
-    'InvalidCctpMessageVersion',
-    'InvalidTokenMessengerMinter',
-    'InvalidMessageTransmitter',
-    'InvalidMessageSentEventAccount',
-    'InvalidTokenPoolExtraData',
-    'FailedCctpCpi',
-    'InvalidFundManager',
-    'InvalidReclaimDestination',
-    'InsufficientFunds',
-    'InvalidSolAmount',
-  ],
-};
+export const burnMintPoolErrors = numberedFrom(
+  6000,
+  `
+InvalidMultisig MintAuthorityAlreadySet FixedMintToken UnsupportedTokenProgram InvalidToken2022Multisig
+InvalidSPLTokenMultisig PoolSignerNotInMultisig MultisigMustHaveAtLeastTwoSigners
+MultisigMustHaveMoreThanOneSigner InvalidMultisigOwner InvalidMultisigThreshold
+InvalidMultisigThresholdTooHigh
+`,
+);
+
+export const cctpPoolErrors = numberedFrom(
+  12000,
+  `
+InvalidTokenData InvalidReceiver InvalidSourceDomain InvalidDestDomain InvalidNonce MalformedCctpMessage
+InvalidCctpMessageVersion InvalidTokenMessengerMinter InvalidMessageTransmitter InvalidMessageSentEventAccount
+InvalidTokenPoolExtraData FailedCctpCpi InvalidFundManager InvalidReclaimDestination InsufficientFunds
+InvalidSolAmount
+`,
+);

@@ -29,12 +29,6 @@ export interface CursorMac {
   verify(data: string, mac: string): boolean;
 }
 
-export interface CursorCodec {
-  encode(cursor: Cursor): string;
-  /** Throws an ApiError (INVALID_CURSOR) for any text that `encode` did not make with the same key. */
-  decode(text: string): Cursor;
-}
-
 /** Filters, view, and the key of the last message of the page. */
 interface Payload {
   readonly f: Filters;
@@ -60,18 +54,17 @@ function isFilters(value: unknown): value is Filters {
   );
 }
 
-function isPayload(value: unknown): value is Payload {
-  return hasMembers(value, payloadChecks);
-}
+export type CursorCodec = ReturnType<typeof createCursorCodec>;
 
-export function createCursorCodec(mac: CursorMac): CursorCodec {
+export function createCursorCodec(mac: CursorMac) {
   return {
-    encode({ filters, view, after }) {
+    encode({ filters, view, after }: Cursor): string {
       const payload = JSON.stringify({ f: filters, v: view, k: [after.sentAt, after.messageId] });
       return toBase64url(VERSION + mac.sign(VERSION + payload) + payload);
     },
 
-    decode(text) {
+    /** Throws an ApiError (INVALID_CURSOR) for any text that `encode` did not make with the same key. */
+    decode(text: string): Cursor {
       if (text.length > MAX_CURSOR_LENGTH)
         throw invalid(`is longer than any cursor of this service (${MAX_CURSOR_LENGTH} characters)`);
       const binary = fromBase64url(text);
@@ -85,7 +78,7 @@ export function createCursorCodec(mac: CursorMac): CursorCodec {
         throw invalid('was changed or damaged, or was issued by a server with another database');
 
       const value = fromJson(payload);
-      if (!isPayload(value))
+      if (!hasMembers<Payload>(value, payloadChecks))
         throw invalid('contains a search that this version of the service does not support');
       return { filters: value.f, view: value.v, after: { sentAt: value.k[0], messageId: value.k[1] } };
     },

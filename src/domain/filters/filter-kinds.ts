@@ -6,14 +6,8 @@
  */
 
 import { LATEST_TIME } from '../../base/iso-time.ts';
-import {
-  type BytesHex,
-  MAX_ADDRESS_BYTES,
-  MAX_ADDRESS_MEANINGS,
-  MAX_HASH_BYTES,
-  MAX_HASH_MEANINGS,
-} from '../addresses.ts';
-import { type Status, statuses } from '../lifecycle.ts';
+import { MAX_ADDRESS_BYTES, MAX_ADDRESS_MEANINGS, MAX_HASH_BYTES, MAX_HASH_MEANINGS } from '../addresses.ts';
+import { statuses } from '../lifecycle.ts';
 import {
   address,
   isSelector,
@@ -72,78 +66,42 @@ const termChecks: Record<keyof QTerm, Check> = {
   messageId: (id) => id === null || isMessageId(id),
 };
 const isTerm: Check = (value) => {
-  if (!hasMembers(value, termChecks)) return false;
-  const { addresses, hashes } = value as QTerm;
-  return addresses.length + hashes.length > 0;
+  return hasMembers<QTerm>(value, termChecks) && value.addresses.length + value.hashes.length > 0;
 };
 
-const text = { type: 'string' };
+function kind<T>(
+  noun: FilterKind<T>['noun'],
+  parse: FilterKind<T>['parse'],
+  isValue: Check,
+  schema: FilterKind<T>['schema'] = { type: 'string' },
+): FilterKind<T> {
+  return { noun, parse, isValue, schema };
+}
 
 /** A list, because a text without a network is, rarely, ambiguous; so is a hash. */
-export const addressKind: FilterKind<readonly BytesHex[]> = {
-  noun: 'address',
-  parse: address,
-  isValue: isListOf(isAddress, 1, MAX_ADDRESS_MEANINGS),
-  schema: text,
-};
-
-export const hashKind: FilterKind<readonly BytesHex[]> = {
-  noun: 'hash',
-  parse: transactionHash,
-  isValue: isListOf(isHash, 1, MAX_HASH_MEANINGS),
-  schema: text,
-};
-
-export const selectorKind: FilterKind<string> = {
-  noun: 'network',
-  parse: selector,
-  isValue: isSelector,
-  schema: { type: 'string', pattern: '^[0-9]+$' },
-};
-
-export const switchKind: FilterKind<true> = {
-  noun: null,
-  parse: (given) => trueOrFalse(given) || undefined,
-  isValue: (value) => value === true,
-  schema: { type: 'boolean' },
-};
-
-export const statusesKind: FilterKind<readonly Status[]> = {
-  noun: 'statuses',
-  parse: statusList,
-  isValue: isListOf((value) => statuses.some((status) => status === value), 1, statuses.length),
-  schema: text,
-};
-
+export const addressKind = kind('address', address, isListOf(isAddress, 1, MAX_ADDRESS_MEANINGS));
+export const hashKind = kind('hash', transactionHash, isListOf(isHash, 1, MAX_HASH_MEANINGS));
+export const selectorKind = kind('network', selector, isSelector, { type: 'string', pattern: '^[0-9]+$' });
+export const switchKind = kind<true>(
+  null,
+  (given) => trueOrFalse(given) || undefined,
+  (value) => value === true,
+  { type: 'boolean' },
+);
+const isStatus: Check = (value) => statuses.some((status) => status === value);
+export const statusesKind = kind('statuses', statusList, isListOf(isStatus, 1, statuses.length));
 /** Milliseconds since 1970. */
-export const timeKind: FilterKind<number> = {
-  noun: 'time',
-  parse: time,
-  isValue: isTime,
-  schema: { type: 'string', format: 'date-time' },
-};
-
-export const messageIdsKind: FilterKind<readonly BytesHex[]> = {
-  noun: 'ids',
-  parse: messageIdList,
-  isValue: isListOf(isMessageId, 1, MAX_MESSAGE_IDS),
-  schema: text,
-};
-
-export const termsKind: FilterKind<readonly QTerm[]> = {
-  noun: 'terms',
-  parse: terms,
-  isValue: isListOf(isTerm, 1, MAX_Q_TERMS),
-  schema: text,
-};
+export const timeKind = kind('time', time, isTime, { type: 'string', format: 'date-time' });
+export const messageIdsKind = kind('ids', messageIdList, isListOf(isMessageId, 1, MAX_MESSAGE_IDS));
+export const termsKind = kind('terms', terms, isListOf(isTerm, 1, MAX_Q_TERMS));
 
 /** Whether an object has exactly these members, each of which passes its check. */
-export function hasMembers(value: unknown, checks: Readonly<Record<string, Check>>): boolean {
+export function hasMembers<T>(value: unknown, checks: Readonly<Record<keyof T & string, Check>>): value is T {
   if (!isObject(value)) return false;
-  const names = Object.keys(checks);
+  const names = Object.keys(checks) as (keyof T & string)[];
   return (
     Object.keys(value).length === names.length &&
-    names.every((name) => Object.hasOwn(value, name) && checks[name]?.(value[name]))
+    names.every((name) => Object.hasOwn(value, name) && checks[name](value[name]))
   );
 }
 

@@ -39,12 +39,10 @@ export function trueOrFalse(text: string): boolean {
 /** The possible bytes of an address. */
 export function address(text: string): readonly BytesHex[] {
   const bytes = addressBytes(text);
-  if (bytes.length === 0) {
-    throw new InvalidValueError(
-      `takes an address (EVM 0x…, SVM base58, Aptos or Sui 0x…, TON raw or friendly, Canton party); ${quoted(text)} is not a valid address`,
-    );
-  }
-  return bytes;
+  if (bytes.length > 0) return bytes;
+  throw new InvalidValueError(
+    `takes an address (EVM 0x…, SVM base58, Aptos or Sui 0x…, TON raw or friendly, Canton party); ${quoted(text)} is not a valid address`,
+  );
 }
 
 /** Several addresses, separated by commas. */
@@ -68,12 +66,10 @@ export function shortText(max: number): ParameterParser<string> {
 
 export function transactionHash(text: string): readonly BytesHex[] {
   const bytes = transactionHashBytes(text);
-  if (bytes.length === 0) {
-    throw new InvalidValueError(
-      `takes a transaction hash (0x and 64 hexadecimal digits, or an SVM or Sui base58 one); ${quoted(text)} is not a valid hash`,
-    );
-  }
-  return bytes;
+  if (bytes.length > 0) return bytes;
+  throw new InvalidValueError(
+    `takes a transaction hash (0x and 64 hexadecimal digits, or an SVM or Sui base58 one); ${quoted(text)} is not a valid hash`,
+  );
 }
 
 /** An unsigned 64-bit integer in decimal, without leading zeros. */
@@ -93,12 +89,10 @@ export function selector(text: string): string {
 /** Milliseconds since 1970. Finer times are rounded up: right for an included and for an excluded bound. */
 export function time(text: string): number {
   const parsed = parseTimeUp(text);
-  if (Number.isNaN(parsed)) {
-    throw new InvalidValueError(
-      `takes an ISO 8601 time with a time zone, such as 2026-01-31T12:00:00Z; ${quoted(text)} is not valid`,
-    );
-  }
-  return parsed;
+  if (!Number.isNaN(parsed)) return parsed;
+  throw new InvalidValueError(
+    `takes an ISO 8601 time with a time zone, such as 2026-01-31T12:00:00Z; ${quoted(text)} is not valid`,
+  );
 }
 
 export function statusList(text: string): readonly Status[] {

@@ -8,14 +8,12 @@ const INNER_DOMAIN = wordOf(1n);
 /** Fills up a layer with an odd number of nodes. */
 const FILLER: Hex = `0x${'ff'.repeat(32)}`;
 
-export interface MerkleProof {
-  readonly root: Hex;
-  /** The sibling of the leaf, of its parent, and so on up to the root. */
-  readonly siblings: readonly Hex[];
-}
-
-/** @param leaves in the order of their sequence numbers, at least one */
-export function proveLeaf(leaves: readonly Hex[], index: number): MerkleProof {
+/**
+ * The root, and the siblings of the leaf, of its parent, and so on up to the root.
+ *
+ * @param leaves in the order of their sequence numbers, at least one
+ */
+export function proveLeaf(leaves: readonly Hex[], index: number) {
   const siblings: Hex[] = [];
   let layer = leaves;
   for (let at = index; layer.length > 1; at >>= 1) {

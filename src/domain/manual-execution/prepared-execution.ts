@@ -16,14 +16,15 @@ import {
 import { dataOf, evmAddressOf, hashOf, hexOf, listOf, UnusableInputsError } from './input-values.ts';
 import { proveLeaf } from './merkle-proof.ts';
 import { type MessageOrder, orderOf } from './message-order.ts';
-import { MESSAGE_V1, readMessageV1 } from './message-v1.ts';
 import {
   attestationNeed,
   type BatchLane,
   LANE_MESSAGE,
+  MESSAGE_V1,
   RAMP_MESSAGE,
   type RampMessage,
   readLaneMessage,
+  readMessageV1,
   readRampMessage,
 } from './ramp-messages.ts';
 import { computedGas, type ExecutionGas } from './transaction-gas.ts';
@@ -31,12 +32,7 @@ import { computedGas, type ExecutionGas } from './transaction-gas.ts';
 export type ExecutableVersion = '1.2' | '1.5' | '1.6' | '2.0';
 
 /** A call of the off-ramp. */
-export interface OffRampCall {
-  readonly data: Hex;
-  readonly function: AbiFunction;
-  /** By the names of the parameters. */
-  readonly arguments: Readonly<Record<string, AbiInput>>;
-}
+export type OffRampCall = ReturnType<typeof callOf>;
 
 export interface PreparedExecution extends ExecutionGas {
   readonly messageId: Hex;
@@ -272,6 +268,7 @@ function placesOf<T>(wanted: T, list: readonly T[]): readonly number[] {
   return list.flatMap((item, place) => (item === wanted ? [place] : []));
 }
 
-function callOf(called: AbiFunction, given: Readonly<Record<string, AbiInput>>): OffRampCall {
+/** @param given by the names of the parameters */
+function callOf(called: AbiFunction, given: Readonly<Record<string, AbiInput>>) {
   return { data: encodeCall(called, given), function: called, arguments: given };
 }

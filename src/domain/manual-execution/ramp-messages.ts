@@ -1,4 +1,4 @@
-/** Messages up to version 1.6 as off-ramps take them, their leaves in the merkle tree, and the tokens they carry. */
+/** Messages as off-ramps take them, and up to version 1.6 their leaves in the merkle tree and the tokens they carry. */
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { concatBytes, utf8ToBytes } from '@noble/hashes/utils.js';
 import type { ChainFamily } from '../addresses.ts';
@@ -108,22 +108,12 @@ export function readLaneMessage(value: unknown, lane: BatchLane, version: '1.2' 
     gasLimit,
     withGasLimit: (override = gasLimit) => ({ ...message, gasLimit: override }),
     get leaf() {
-      const metadata = hashed(
-        LANE_HASH_DOMAIN,
-        wordOf(lane.sourceChainSelector),
-        wordOf(lane.destChainSelector),
-        padded(evmAddressOf(lane.onramp, 'onramp')),
-      );
-      return hexOf(
-        hashed(
-          LEAF_DOMAIN,
-          metadata,
-          hashed(encodeMembers(laneFixedFields, message)),
-          hashed(bytesOf(message.data)),
-          hashed(encodeMembers(laneTransfers, message)),
-          hashed(encodeMembers(laneTokenData, message)),
-        ),
-      );
+      return leafOf(LANE_HASH_DOMAIN, lane, wordOf(BigInt(evmAddressOf(lane.onramp, 'onramp'))), [
+        encodeMembers(laneFixedFields, message),
+        bytesOf(message.data),
+        encodeMembers(laneTransfers, message),
+        encodeMembers(laneTokenData, message),
+      ]);
     },
     get transfers() {
       return sourceTokenData.map(version === '1.2' ? bareTransfer : transferOf);
@@ -171,30 +161,13 @@ export function readRampMessage(value: unknown, lane: BatchLane): RampMessage {
     gasLimit,
     withGasLimit: (override = gasLimit) => ({ ...message, gasLimit: override }),
     get leaf() {
-      const metadata = hashed(
-        RAMP_HASH_DOMAIN,
-        wordOf(lane.sourceChainSelector),
-        wordOf(lane.destChainSelector),
-        hashed(bytesOf(remoteAddressOf(lane.onramp, lane.sourceFamily, 'onramp'))),
-      );
-      return hexOf(
-        hashed(
-          LEAF_DOMAIN,
-          metadata,
-          hashed(
-            encodeMembers(rampFixedFields, {
-              messageId: header.messageId,
-              receiver: message.receiver,
-              sequenceNumber: header.sequenceNumber,
-              gasLimit,
-              nonce: header.nonce,
-            }),
-          ),
-          hashed(bytesOf(message.sender)),
-          hashed(bytesOf(message.data)),
-          hashed(encodeMembers(rampTransfers, message)),
-        ),
-      );
+      const onramp = bytesOf(remoteAddressOf(lane.onramp, lane.sourceFamily, 'onramp'));
+      return leafOf(RAMP_HASH_DOMAIN, lane, hashed(onramp), [
+        encodeMembers(rampFixedFields, { ...header, receiver: message.receiver, gasLimit }),
+        bytesOf(message.sender),
+        bytesOf(message.data),
+        encodeMembers(rampTransfers, message),
+      ]);
     },
     transfers: message.tokenAmounts.map(({ extraData, destGasAmount }) => ({
       poolData: extraData,
@@ -264,6 +237,78 @@ function hashed(...parts: readonly Uint8Array[]): Uint8Array {
   return keccak_256(concatBytes(...parts));
 }
 
-function padded(address: Hex): Uint8Array {
-  return wordOf(BigInt(address));
+/** The hash of what is common to the lane's messages, and of the hash of each part of this one. */
+function leafOf(domain: Uint8Array, lane: BatchLane, onramp: Uint8Array, parts: readonly Uint8Array[]): Hex {
+  const metadata = hashed(domain, wordOf(lane.sourceChainSelector), wordOf(lane.destChainSelector), onramp);
+  return hexOf(hashed(LEAF_DOMAIN, metadata, ...parts.map((part) => hashed(part))));
+}
+
+// ---- The message of CCIP 2.0, decoded from the encoding that all its chains share
+
+export const MESSAGE_V1 =
+  '(uint64 sourceChainSelector,uint64 destChainSelector,uint64 messageNumber,uint32 executionGasLimit,' +
+  'uint32 ccipReceiveGasLimit,bytes4 finality,bytes32 ccvAndExecutorHash,bytes onRampAddress,bytes offRampAddress,' +
+  'bytes sender,bytes receiver,bytes destBlob,(uint256 amount,bytes sourcePoolAddress,bytes sourceTokenAddress,' +
+  'bytes destTokenAddress,bytes tokenReceiver,bytes extraData)[] tokenTransfer,bytes data)';
+
+export function readMessageV1(encoded: Hex) {
+  const { take, uint, prefixed, end } = fieldsIn(encoded);
+  // Members are evaluated in the order they are written down, which is the order of the encoding.
+  const message = {
+    sourceChainSelector: uint(8),
+    destChainSelector: uint(8),
+    messageNumber: uint(8),
+    /** For verifiers, token pool and receiver together, as the source chain has charged it. */
+    executionGasLimit: uint(4),
+    ccipReceiveGasLimit: uint(4),
+    finality: take(4),
+    ccvAndExecutorHash: take(32),
+    onRampAddress: prefixed(1),
+    offRampAddress: prefixed(1),
+    sender: prefixed(1),
+    receiver: prefixed(1),
+    destBlob: prefixed(2),
+    tokenTransfer: transfersIn(prefixed(2)),
+    data: prefixed(2),
+  };
+  end();
+  return message;
+}
+
+function transfersIn(encoded: Hex): readonly AbiInput[] {
+  if (encoded === '0x') return [];
+  const { take, prefixed, end } = fieldsIn(encoded);
+  const transfer = {
+    amount: BigInt(take(32)),
+    sourcePoolAddress: prefixed(1),
+    sourceTokenAddress: prefixed(1),
+    destTokenAddress: prefixed(1),
+    tokenReceiver: prefixed(1),
+    extraData: prefixed(2),
+  };
+  end();
+  return [transfer];
+}
+
+/** Reads fields one after the other, behind the version of the encoding. */
+function fieldsIn(encoded: Hex) {
+  const digits = encoded.slice(2);
+  let at = 0;
+  const take = (bytes: number): Hex => {
+    const end = at + 2 * bytes;
+    if (end > digits.length) throw new UnusableInputsError('encodedMessage ends too early');
+    const taken = digits.slice(at, end);
+    at = end;
+    return `0x${taken}`;
+  };
+  const uint = (bytes: number) => BigInt(take(bytes));
+  if (uint(1) !== 1n) throw new UnusableInputsError('encodedMessage has an unknown version');
+  return {
+    take,
+    uint,
+    prefixed: (lengthBytes: number) => take(Number(uint(lengthBytes))),
+    end() {
+      if (at !== digits.length) throw new UnusableInputsError('encodedMessage is too long');
+    },
+  };
 }

@@ -8,30 +8,12 @@
 import { networkBySelector } from '../networks/networks.ts';
 import type { Hex } from './abi-encoding.ts';
 
-/** What the gas depends on. */
-export interface GasDemand {
-  /** The call data of the transaction. */
-  readonly data: Hex;
-  /** The limit for the receiver. */
-  readonly receiver: bigint;
-  /** For token pools and verifiers, as the message tells it. */
-  readonly others: bigint;
-  readonly transfers: number;
-}
-
 /** What is known of the gas of a prepared execution. */
 export interface ExecutionGas {
   readonly destChainSelector: bigint;
   /** Gas that suffices where gas costs as on Ethereum, provided that the message tells that of its tokens. */
   computedGas(gasLimit?: bigint): bigint;
   readonly tellsTokenGas: boolean;
-}
-
-export interface TransactionGas {
-  /** Null where no gas is known to suffice: then nothing should be sent. */
-  readonly gas: bigint | null;
-  /** Why it is not an estimate; null where it is one. */
-  readonly note: string | null;
 }
 
 const INTRINSIC_GAS = 21_000n;
@@ -68,7 +50,20 @@ const countsAsEthereum = new RegExp(
 );
 
 /** The gas that suffices by Ethereum's prices. */
-export function computedGas({ data, receiver, others, transfers }: GasDemand): bigint {
+export function computedGas({
+  data,
+  receiver,
+  others,
+  transfers,
+}: {
+  /** The call data of the transaction. */
+  readonly data: Hex;
+  /** The limit for the receiver. */
+  readonly receiver: bigint;
+  /** For token pools and verifiers, as the message tells it. */
+  readonly others: bigint;
+  readonly transfers: number;
+}): bigint {
   const bytes = BigInt(data.length / 2 - 1);
   const pools = BigInt(transfers) * (TRANSFER_GAS + INTERFACE_CHECK_GAS);
   const copies = COPY_GAS_PER_BYTE * bytes + (bytes * bytes) / BYTES_PER_SQUARED_GAS;
@@ -81,6 +76,9 @@ export function computedGas({ data, receiver, others, transfers }: GasDemand): b
 }
 
 /**
+ * The gas, null where none is known to suffice: then nothing should be sent. `note` says why it is not an estimate; it is null
+ * where it is one.
+ *
  * @param gasLimit for the receiver
  * @param estimate of an endpoint, ignored beyond bounds
  */
@@ -88,7 +86,7 @@ export function transactionGas(
   prepared: ExecutionGas,
   gasLimit: bigint | undefined,
   estimate: bigint | null,
-): TransactionGas {
+): { readonly gas: bigint | null; readonly note: string | null } {
   const selector = prepared.destChainSelector.toString();
   const network = networkBySelector(selector)?.name ?? `network ${selector}`;
   const computed = prepared.computedGas(gasLimit);

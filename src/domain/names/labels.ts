@@ -23,16 +23,6 @@ export function definedLabels(): readonly Label[] {
   return defined;
 }
 
-/** The label of an address on a network; one of that network counts before one of all networks. */
-export function labelOf(
-  labels: readonly Label[],
-  bytes: BytesHex | undefined,
-  network: string,
-): Label | undefined {
-  const found = labels.filter((label) => label.bytes === bytes);
-  return found.find((label) => label.network === network) ?? found.find((label) => label.network === null);
-}
-
 /** Labels with these words in their name, those that begin with them first. */
 export function labelsNamed(labels: readonly Label[], text: string): readonly Label[] {
   const typed = text.trim().toLowerCase();

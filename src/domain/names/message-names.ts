@@ -53,16 +53,7 @@ export function createNames(tokens: readonly NamedToken[], labels: readonly Name
 export const noNames: Names = createNames([], []);
 
 /** An amount in units that people use. */
-export interface AmountWords {
-  /** Exact: `1,047.674`. */
-  readonly exact: string;
-  /** At most six decimals. */
-  readonly short: string;
-  readonly symbol: string | null;
-  readonly decimals: number;
-  /** Who says how many decimals there are. */
-  readonly source: 'token' | 'operator' | 'pool';
-}
+export type AmountWords = ReturnType<typeof amountWords>;
 
 /** Null where the decimals are not known. */
 export function transferredAmount(
@@ -92,15 +83,11 @@ function amountWords(
   amount: string,
   decimals: number,
   symbol: string | null,
-  source: AmountWords['source'],
-): AmountWords {
-  return {
-    exact: withDecimals(amount, decimals),
-    short: shortWithDecimals(amount, decimals),
-    symbol,
-    decimals,
-    source,
-  };
+  /** Who says how many decimals there are. */
+  source: 'token' | 'operator' | 'pool',
+) {
+  const exact = withDecimals(amount, decimals);
+  return { exact, short: shortWithDecimals(amount, decimals), symbol, decimals, source };
 }
 
 export const decimalsSources: Readonly<Record<AmountWords['source'], string>> = {

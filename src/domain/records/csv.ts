@@ -17,49 +17,50 @@ const networkColumns = (end: 'source' | 'dest', networkOf: (message: Message) =>
   [`${end}ChainFamily`, (message) => networkOf(message).chainFamily],
 ];
 
-/** The columns of each field, in the order of the file. The type makes the table complete: a new field goes to the end. */
-const columnsOfField: Readonly<Required<Record<keyof Message, readonly Column[]>>> = {
-  messageId: [['messageId', ({ messageId }) => messageId]],
-  status: [['status', ({ status }) => status]],
-  readyForManualExecution: [
-    ['readyForManualExecution', ({ readyForManualExecution }) => readyForManualExecution],
-  ],
-  sendTimestamp: [['sendTimestamp', ({ sendTimestamp }) => sendTimestamp]],
-  receiptTimestamp: [['receiptTimestamp', ({ receiptTimestamp }) => receiptTimestamp]],
-  deliveryTime: [['deliveryTime', ({ deliveryTime }) => deliveryTime]],
+/**
+ * The columns of each field, in the order of the file; null: one column with the field itself. The type makes the table
+ * complete: a new field goes to the end.
+ */
+const columnsOfField: Readonly<Required<Record<keyof Message, readonly Column[] | null>>> = {
+  messageId: null,
+  status: null,
+  readyForManualExecution: null,
+  sendTimestamp: null,
+  receiptTimestamp: null,
+  deliveryTime: null,
   sourceNetworkInfo: networkColumns('source', ({ sourceNetworkInfo }) => sourceNetworkInfo),
   destNetworkInfo: networkColumns('dest', ({ destNetworkInfo }) => destNetworkInfo),
-  origin: [['origin', ({ origin }) => origin]],
-  sender: [['sender', ({ sender }) => sender]],
-  receiver: [['receiver', ({ receiver }) => receiver]],
-  sendTransactionHash: [['sendTransactionHash', ({ sendTransactionHash }) => sendTransactionHash]],
-  sendBlockNumber: [['sendBlockNumber', ({ sendBlockNumber }) => sendBlockNumber]],
-  sendLogIndex: [['sendLogIndex', ({ sendLogIndex }) => sendLogIndex]],
-  receiptTransactionHash: [
-    ['receiptTransactionHash', ({ receiptTransactionHash }) => receiptTransactionHash],
-  ],
-  version: [['version', ({ version }) => version]],
-  sequenceNumber: [['sequenceNumber', ({ sequenceNumber }) => sequenceNumber]],
-  nonce: [['nonce', ({ nonce }) => nonce]],
-  onramp: [['onramp', ({ onramp }) => onramp]],
-  routerAddress: [['routerAddress', ({ routerAddress }) => routerAddress]],
-  finality: [['finality', ({ finality }) => finality]],
+  origin: null,
+  sender: null,
+  receiver: null,
+  sendTransactionHash: null,
+  sendBlockNumber: null,
+  sendLogIndex: null,
+  receiptTransactionHash: null,
+  version: null,
+  sequenceNumber: null,
+  nonce: null,
+  onramp: null,
+  routerAddress: null,
+  finality: null,
   executor: [['executor', ({ executor }) => executor?.address ?? null]],
   fees: [
     ['feeToken', ({ fees }) => fees.fixedFeesDetails.tokenAddress],
     ['feeAmount', ({ fees }) => fees.fixedFeesDetails.totalAmount],
     ['feeItems', ({ fees }) => json(fees.fixedFeesDetails.items ?? null)],
   ],
-  tokenAmounts: [['tokenAmounts', ({ tokenAmounts }) => json(tokenAmounts)]],
-  extraArgs: [['extraArgs', ({ extraArgs }) => json(extraArgs)]],
-  verifiers: [['verifiers', ({ verifiers }) => json(verifiers)]],
-  data: [['data', ({ data }) => data]],
-  offramp: [['offramp', ({ offramp }) => offramp ?? null]],
-  encodedMessage: [['encodedMessage', ({ encodedMessage }) => encodedMessage ?? null]],
-  reportedStatus: [['reportedStatus', ({ reportedStatus }) => reportedStatus ?? null]],
+  tokenAmounts: null,
+  extraArgs: null,
+  verifiers: null,
+  data: null,
+  offramp: null,
+  encodedMessage: null,
+  reportedStatus: null,
 };
 const columns: readonly Column[] = [
-  ...Object.values(columnsOfField).flat(),
+  ...(Object.keys(columnsOfField) as (keyof Message)[]).flatMap(
+    (field) => columnsOfField[field] ?? [[field, (message: Message) => cellOf(message[field])] as const],
+  ),
   ['bpsFees', ({ fees }) => json(fees.bpsFeeDetails ?? null)],
   ['sourceMembers', (message) => jsonOfMembers(sourceMembers(message))],
 ];
@@ -90,6 +91,11 @@ function cellText(cell: Cell): string {
   if (typeof cell !== 'string') return String(cell);
   const text = /^[=+\-@\t\r\n]/.test(cell) ? `'${cell}` : cell;
   return /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+function cellOf(value: unknown): Cell {
+  const isPlain = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
+  return isPlain ? value : json(value ?? null);
 }
 
 function json(value: unknown): string | null {

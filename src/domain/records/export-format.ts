@@ -1,9 +1,8 @@
 /** The formats of an export: from stored records to the text of a file. */
-import { attemptJson } from '../attempt-json.ts';
-import { attemptsOf, type ExecutionFacts, lastAttempt } from '../attempts.ts';
+import { attemptJson, attemptsOf, type ExecutionFacts, lastAttempt } from '../attempts.ts';
 import type { Message } from '../message.ts';
 import { csvHeader, csvLine } from './csv.ts';
-import { ATTEMPTS_MEMBER } from './unknown-members.ts';
+import { ATTEMPTS_MEMBER } from './record-members.ts';
 
 export const exportFormats = ['csv', 'ndjson'] as const;
 export type ExportFormat = (typeof exportFormats)[number];

@@ -37,17 +37,8 @@ export type ParsedMessage =
   | ({ readonly ok: true; readonly message: Message } & ParserRemarks)
   | { readonly ok: false; readonly problems: readonly RecordProblem[] };
 
-/** What a valid record had beyond the contract, or lacked of it. Paths have `[]` for any element of a list. */
-export interface ParserRemarks {
-  /** Members that the record does not define, which were kept. */
-  readonly kept: readonly string[];
-  /** Members that were dropped: too large, or with a name or value that no record can have. */
-  readonly ignored: readonly string[];
-  /** Members that the source left out and that were derived, with the index of the element. */
-  readonly derived: readonly string[];
-  /** Values that are unknown here, each with what is shown instead. */
-  readonly unknown: readonly string[];
-}
+/** What a valid record had beyond the contract, or lacked of it. Paths have `[]` for any element of a list, but in `derived`. */
+export type ParserRemarks = Readonly<Pick<Report, 'kept' | 'ignored' | 'derived' | 'unknown'>>;
 
 /**
  * `now` is the reader's clock, in milliseconds since 1970: times of more than a day after it are problems. Left out, any time
@@ -70,6 +61,8 @@ const isMessageId = (text: string) => /^0x[0-9a-fA-F]{64}$/.test(text);
 const isVersion = (text: string) => /^\d+(\.\d+)+([-+][\w.+-]+)?$/.test(text);
 /** The name of a status or of a family. Names of inherited properties could not be looked up in tables. */
 const isName = (text: string) => /^[A-Za-z][A-Za-z0-9_]{0,31}$/.test(text) && !(text in Object.prototype);
+const COUNT = 'a non-negative integer';
+const UINT64_TEXT = 'an unsigned 64-bit integer as a string';
 const isNotEmpty = (text: string) => text !== '';
 
 /** Every member of a record, so that the compiler finds missing ones; undefined where it is invalid. */
@@ -83,12 +76,8 @@ function readMessage(value: unknown, report: Report): Message | undefined {
     const source = sourceNetworkInfo?.chainFamily;
     const dest = destNetworkInfo?.chainFamily;
     const status = readStatus(m);
-    const version = m.nullable('version', () =>
-      m.text('version', 'a dotted version such as 1.6.0', isVersion),
-    );
-    const nonce = m.nullable('nonce', () =>
-      m.decimal('nonce', UINT64_MAX, 'an unsigned 64-bit integer as a string'),
-    );
+    const version = m.nullable('version', (key) => m.text(key, 'a dotted version such as 1.6.0', isVersion));
+    const nonce = m.nullable('nonce', (key) => m.decimal(key, UINT64_MAX, UINT64_TEXT));
     const extraArgs = m.object('extraArgs', (args) => readExtraArgs(args, { dest, version, nonce }));
     const message = {
       messageId: m.text('messageId', '0x and 64 hexadecimal digits', isMessageId).toLowerCase(),
@@ -101,47 +90,35 @@ function readMessage(value: unknown, report: Report): Message | undefined {
       sendTransactionHash: m.transactionHash('sendTransactionHash', source),
       sendTimestamp: m.time('sendTimestamp'),
       nonce,
-      sequenceNumber: m.decimal('sequenceNumber', UINT64_MAX, 'an unsigned 64-bit integer as a string'),
+      sequenceNumber: m.decimal('sequenceNumber', UINT64_MAX, UINT64_TEXT),
       onramp: m.address('onramp', source),
-      routerAddress: m.nullable('routerAddress', () => m.address('routerAddress', source)),
-      sendBlockNumber: m.integer('sendBlockNumber', 'a non-negative integer'),
-      sendLogIndex: m.integer('sendLogIndex', 'a non-negative integer'),
-      receiptTransactionHash: m.nullable('receiptTransactionHash', () =>
-        m.transactionHash('receiptTransactionHash', dest),
-      ),
-      receiptTimestamp: m.nullable('receiptTimestamp', () => m.time('receiptTimestamp')),
+      routerAddress: m.nullable('routerAddress', (key) => m.address(key, source)),
+      sendBlockNumber: m.integer('sendBlockNumber', COUNT),
+      sendLogIndex: m.integer('sendLogIndex', COUNT),
+      receiptTransactionHash: m.nullable('receiptTransactionHash', (key) => m.transactionHash(key, dest)),
+      receiptTimestamp: m.nullable('receiptTimestamp', (key) => m.time(key)),
       // Nothing was sent before 1970, and clocks of two chains disagree in either direction.
-      deliveryTime: m.nullable('deliveryTime', () =>
+      deliveryTime: m.nullable('deliveryTime', (key) =>
         m.integer(
-          'deliveryTime',
+          key,
           'an integer of milliseconds, no more than since 1970',
           -report.latestMs,
           report.latestMs,
         ),
       ),
-      data: m.nullable('data', () => m.hex('data')),
-      tokenAmounts: m.array('tokenAmounts', (element, path) =>
-        readObject(element, path, report, (token) => readTokenAmount(token, source, dest)),
-      ),
+      data: m.nullable('data', (key) => m.hex(key)),
+      tokenAmounts: m.objects('tokenAmounts', (token) => readTokenAmount(token, source, dest)),
       extraArgs,
-      readyForManualExecution: m.derivable(
-        'readyForManualExecution',
-        () => m.boolean('readyForManualExecution'),
-        () => status.shown === 'FAILED',
+      readyForManualExecution: m.derivable('readyForManualExecution', status.shown === 'FAILED', (key) =>
+        m.boolean(key),
       ),
       version,
-      finality: m.derivable(
-        'finality',
-        () => m.integer('finality', 'a non-negative integer'),
-        () => requestedDepth(m.raw('extraArgs')),
+      finality: m.derivable('finality', requestedDepth(m.raw('extraArgs')), (key) => m.integer(key, COUNT)),
+      verifiers: m.nullable('verifiers', (key) =>
+        m.object(key, (verifiers) => readVerifiers(verifiers, { source, dest, status: status.shown })),
       ),
-      verifiers: m.nullable('verifiers', () =>
-        m.object('verifiers', (verifiers) =>
-          readVerifiers(verifiers, { source, dest, status: status.shown }),
-        ),
-      ),
-      executor: m.nullable('executor', () =>
-        m.object('executor', (executor) => ({ address: executor.address('address', source, dest) })),
+      executor: m.nullable('executor', (key) =>
+        m.object(key, (executor) => ({ address: executor.address('address', source, dest) })),
       ),
       fees: m.object('fees', (fees) => readFees(fees, source)),
       ...extensionFields(m, dest, status.reported),
@@ -228,11 +205,11 @@ function readNetwork(message: Members, key: string): NetworkInfo | undefined {
 
 function readNewNetwork(m: Members): NetworkInfo {
   const name = m.text('name', 'a non-empty name', isNotEmpty);
-  const chainSelector = m.decimal('chainSelector', UINT64_MAX, 'an unsigned 64-bit integer as a string');
+  const chainSelector = m.decimal('chainSelector', UINT64_MAX, UINT64_TEXT);
   const chainId = m.text('chainId', 'a non-empty string', isNotEmpty);
   const known = networkBySelector(chainSelector);
   const chainFamily = readFamily(m, known);
-  const displayName = m.nullable('displayName', () => m.text('displayName', 'a string or null'));
+  const displayName = m.nullable('displayName', (key) => m.text(key, 'a string or null'));
   return {
     name,
     chainSelector,
@@ -277,9 +254,9 @@ function readTokenAmount(
     destTokenAddress: m.address('destTokenAddress', dest),
     sourcePoolAddress: m.address('sourcePoolAddress', source),
     amount: m.decimal('amount', UINT256_MAX, 'a positive integer below 2^256 as a string', 1),
-    extraData: m.nullable('extraData', () => m.text('extraData', 'a string', undefined, MAX_BLOB_LENGTH)),
-    destGasAmount: m.nullable('destGasAmount', () =>
-      m.decimal('destGasAmount', UINT256_MAX, 'an unsigned integer as a string'),
+    extraData: m.nullable('extraData', (key) => m.text(key, 'a string', undefined, MAX_BLOB_LENGTH)),
+    destGasAmount: m.nullable('destGasAmount', (key) =>
+      m.decimal(key, UINT256_MAX, 'an unsigned integer as a string'),
     ),
   };
 }
@@ -293,7 +270,7 @@ interface ExtraArgsContext {
 function readExtraArgs(m: Members, { dest, version, nonce }: ExtraArgsContext): Message['extraArgs'] {
   if (m.has('computeUnits')) {
     return {
-      computeUnits: m.integer('computeUnits', 'a non-negative integer'),
+      computeUnits: m.integer('computeUnits', COUNT),
       accountIsWritableBitmap: m.text('accountIsWritableBitmap', 'a string'),
       allowOutOfOrderExecution: m.boolean('allowOutOfOrderExecution'),
       tokenReceiver: m.address('tokenReceiver', dest),
@@ -307,11 +284,11 @@ function readExtraArgs(m: Members, { dest, version, nonce }: ExtraArgsContext): 
   }
   return {
     gasLimit: m.decimal('gasLimit', UINT256_MAX, 'an unsigned integer as a string (or give computeUnits)'),
+    // The first form of the arguments has no such member, and neither has that of 2.0, which has no order at all.
     allowOutOfOrderExecution: m.derivable(
       'allowOutOfOrderExecution',
-      () => m.boolean('allowOutOfOrderExecution'),
-      // The first form of the arguments has no such member, and neither has that of 2.0, which has no order at all.
-      () => usesVerifiers(version) || nonce === '0',
+      usesVerifiers(version) || nonce === '0',
+      (key) => m.boolean(key),
     ),
   };
 }
@@ -324,19 +301,8 @@ interface VerifierContext {
 
 function readVerifiers(m: Members, context: VerifierContext): Verifiers {
   return {
-    items: m.derivable(
-      'items',
-      () =>
-        m.array('items', (element, path) =>
-          readObject(element, path, m.report, (item) => readVerifier(item, context)),
-        ),
-      () => [],
-    ),
-    optionalThreshold: m.derivable(
-      'optionalThreshold',
-      () => readThreshold(m),
-      () => 0,
-    ),
+    items: m.derivable('items', [], (key) => m.objects(key, (item) => readVerifier(item, context))),
+    optionalThreshold: m.derivable('optionalThreshold', 0, () => readThreshold(m)),
   };
 }
 
@@ -345,7 +311,7 @@ function readThreshold(m: Members): number {
   const told = m.raw('optionalThreshold');
   return typeof told === 'string' && /^\d{1,4}$/.test(told)
     ? Number(told)
-    : m.integer('optionalThreshold', 'a non-negative integer');
+    : m.integer('optionalThreshold', COUNT);
 }
 
 /** Before the execution a source may not know who the verifier is on the destination, nor whether it is required. */
@@ -361,21 +327,15 @@ function readVerifier(m: Members, { source, dest, status: messageStatus }: Verif
   const isPastVerification = messageStatus === 'VERIFIED' || messageStatus === 'SUCCESS';
   return {
     sourceAddress: m.address('sourceAddress', source),
-    destAddress: m.derivable(
-      'destAddress',
-      () => m.address('destAddress', dest),
-      () => (dest ? zeroAddressOf(dest) : ''),
-    ),
-    metadata: m.derivable(
+    destAddress: m.derivable('destAddress', dest ? zeroAddressOf(dest) : '', (key) => m.address(key, dest)),
+    metadata: m.derivable<Verifier['metadata']>(
       'metadata',
-      () => m.object('metadata', readVerifierMetadata) ?? { name: '' },
-      () => ({ name: UNNAMED_VERIFIER }),
+      { name: UNNAMED_VERIFIER },
+      (key) => m.object(key, readVerifierMetadata) ?? { name: '' },
     ),
-    isRequired: m.derivable(
-      'isRequired',
-      () => m.boolean('isRequired'),
-      // What is not known is taken for required, unless the message came through without it.
-      () => status.shown === 'COMPLETED' || !isPastVerification,
+    // What is not known is taken for required, unless the message came through without it.
+    isRequired: m.derivable('isRequired', status.shown === 'COMPLETED' || !isPastVerification, (key) =>
+      m.boolean(key),
     ),
     status: status.shown,
     verification,
@@ -385,19 +345,15 @@ function readVerifier(m: Members, { source, dest, status: messageStatus }: Verif
 
 function readVerifierMetadata(m: Members): Verifier['metadata'] {
   return {
-    name: m.derivable(
-      'name',
-      () => m.text('name', 'a string'),
-      () => UNNAMED_VERIFIER,
-    ),
+    name: m.derivable('name', UNNAMED_VERIFIER, (key) => m.text(key, 'a string')),
     ...(m.has('logoUrl') && { logoUrl: m.text('logoUrl', 'an http or https URI', isWebAddress) }),
   };
 }
 
 function readVerification(m: Members): Verifier['verification'] {
   return (
-    m.nullable('verification', () =>
-      m.object('verification', (v) => ({ data: v.hex('data'), timestamp: v.time('timestamp') })),
+    m.nullable('verification', (key) =>
+      m.object(key, (v) => ({ data: v.hex('data'), timestamp: v.time('timestamp') })),
     ) ?? null
   );
 }
@@ -427,13 +383,11 @@ function readFees(m: Members, source: ChainFamily | undefined): Fees {
     tokenAddress: d.address('tokenAddress', source),
     totalAmount: d.decimal('totalAmount', UINT256_MAX, 'an unsigned integer below 2^256 as a string'),
     ...(d.has('items') && {
-      items: d.array('items', (element, path) =>
-        readObject(element, path, m.report, (item) => ({
-          contractAddress: item.address('contractAddress', source),
-          feeType: item.enumerated('feeType', ['VERIFIER', 'EXECUTOR', 'TOKEN_POOL', 'NETWORK']),
-          amount: item.decimal('amount', UINT256_MAX, 'an unsigned integer below 2^256 as a string'),
-        })),
-      ),
+      items: d.objects('items', (item) => ({
+        contractAddress: item.address('contractAddress', source),
+        feeType: item.enumerated('feeType', ['VERIFIER', 'EXECUTOR', 'TOKEN_POOL', 'NETWORK']),
+        amount: item.decimal('amount', UINT256_MAX, 'an unsigned integer below 2^256 as a string'),
+      })),
     }),
   }));
   const bpsFeeDetails = m.raw('bpsFeeDetails');

@@ -8,6 +8,11 @@ import Type from 'typebox';
 import { type ChainFamily, chainFamilies } from '../addresses.ts';
 import { statuses } from '../lifecycle.ts';
 
+const text = (description: string) => Type.String({ description });
+const texts = (description: string) => Type.Array(Type.String(), { description });
+const hex = (description: string) => Type.String({ pattern: '^0x([0-9a-f]{2})*$', description });
+const flag = (description: string) => Type.Boolean({ description });
+const count = (description: string) => Type.Integer({ minimum: 0, description });
 const decimal = (description: string) => Type.String({ pattern: '^[0-9]+$', description });
 const dateTime = (description: string) => Type.String({ format: 'date-time', description });
 const nullable = <T extends Type.TSchema>(schema: T, description?: string) =>
@@ -17,9 +22,9 @@ const oneOf = <T extends string>(values: readonly T[], description: string) =>
 
 export const NetworkInfo = Type.Object(
   {
-    name: Type.String({ description: 'Name of the network, such as `ethereum-testnet-sepolia`.' }),
+    name: text('Name of the network, such as `ethereum-testnet-sepolia`.'),
     chainSelector: decimal('Chain selector: an unsigned 64-bit integer as a decimal string.'),
-    chainId: Type.String({ description: 'The chain’s own id: EIP-155 number, genesis hash, and so on.' }),
+    chainId: text('The chain’s own id: EIP-155 number, genesis hash, and so on.'),
     chainFamily: Type.Unsafe<ChainFamily>({
       type: 'string',
       examples: [...chainFamilies],
@@ -27,106 +32,91 @@ export const NetworkInfo = Type.Object(
         `Decides the notation of addresses and hashes of this network: ${chainFamilies.join(', ')}. ` +
         'Of a network that is known only from an import it may be another, as the source wrote it.',
     }),
-    displayName: nullable(Type.String({ description: 'Display name; null where none is known.' })),
+    displayName: nullable(text('Display name; null where none is known.')),
   },
   { description: 'A network at one end of a lane.' },
 );
 
 export const TokenAmount = Type.Object({
-  sourceTokenAddress: Type.String({ description: 'Token contract on the source chain.' }),
-  destTokenAddress: Type.String({ description: 'Token contract on the destination chain.' }),
-  sourcePoolAddress: Type.String({ description: 'Token pool on the source chain.' }),
+  sourceTokenAddress: text('Token contract on the source chain.'),
+  destTokenAddress: text('Token contract on the destination chain.'),
+  sourcePoolAddress: text('Token pool on the source chain.'),
   amount: decimal('Amount in the token’s smallest unit.'),
-  extraData: nullable(Type.String({ description: 'Data of the token pools for the transfer.' })),
+  extraData: nullable(text('Data of the token pools for the transfer.')),
   destGasAmount: nullable(decimal('Gas for the token transfer on the destination chain.')),
 });
 
-const address = (description: string) => Type.Optional(Type.String({ description }));
-const bytes = (description: string) => Type.Optional(Type.String({ description }));
+const optionalText = (description: string) => Type.Optional(text(description));
 
 /** The first two members are those of the contract; the others are there where the protocol version has them. */
 export const EvmExtraArgs = Type.Object({
   gasLimit: decimal('Gas limit for the execution on the destination chain.'),
-  allowOutOfOrderExecution: Type.Boolean({
-    description:
-      'Whether the message may be executed before earlier ones of the same sender; always true for 2.0, which has no ' +
+  allowOutOfOrderExecution: flag(
+    'Whether the message may be executed before earlier ones of the same sender; always true for 2.0, which has no ' +
       'order between messages.',
-  }),
-  requestedFinalityConfig: bytes(
+  ),
+  requestedFinalityConfig: optionalText(
     '2.0: the finality that the sender requested, 4 bytes in hex. `0x00000000` is the chain’s own finality, ' +
       '`0x00010000` the safe head, a number below `0x00010000` a depth in blocks.',
   ),
-  ccvs: Type.Optional(
-    Type.Array(Type.String(), {
-      description: '2.0: verifiers on the source chain that the message paid for.',
-    }),
-  ),
-  ccvArgs: Type.Optional(
-    Type.Array(Type.String(), { description: '2.0: arguments of each of `ccvs`, in hex.' }),
-  ),
-  executor: address('2.0: executor on the source chain that the message paid for.'),
-  executorArgs: bytes('2.0: arguments of the executor, in hex.'),
-  tokenReceiver: address('2.0 and Sui: account that receives the tokens.'),
-  tokenArgs: bytes('2.0: arguments of the token pool, in hex.'),
-  receiverObjectIds: Type.Optional(
-    Type.Array(Type.String(), { description: 'Sui: objects that the receiver is called with.' }),
-  ),
+  ccvs: Type.Optional(texts('2.0: verifiers on the source chain that the message paid for.')),
+  ccvArgs: Type.Optional(texts('2.0: arguments of each of `ccvs`, in hex.')),
+  executor: optionalText('2.0: executor on the source chain that the message paid for.'),
+  executorArgs: optionalText('2.0: arguments of the executor, in hex.'),
+  tokenReceiver: optionalText('2.0 and Sui: account that receives the tokens.'),
+  tokenArgs: optionalText('2.0: arguments of the token pool, in hex.'),
+  receiverObjectIds: Type.Optional(texts('Sui: objects that the receiver is called with.')),
 });
 
 export const SvmExtraArgs = Type.Object({
-  computeUnits: Type.Integer({ minimum: 0, description: 'Compute units for the execution.' }),
-  accountIsWritableBitmap: Type.String({ description: 'Which of `accounts` may be written.' }),
-  allowOutOfOrderExecution: Type.Boolean({
-    description: 'Whether the message may be executed before earlier ones of the same sender.',
-  }),
-  tokenReceiver: Type.String({ description: 'Account that receives the tokens.' }),
-  accounts: Type.Array(Type.String(), { description: 'Further accounts that the execution uses.' }),
+  computeUnits: count('Compute units for the execution.'),
+  accountIsWritableBitmap: text('Which of `accounts` may be written.'),
+  allowOutOfOrderExecution: flag(
+    'Whether the message may be executed before earlier ones of the same sender.',
+  ),
+  tokenReceiver: text('Account that receives the tokens.'),
+  accounts: texts('Further accounts that the execution uses.'),
 });
 
 export const Verifier = Type.Object({
-  sourceAddress: Type.String({ description: 'Verifier on the source chain.' }),
-  destAddress: Type.String({ description: 'Verifier on the destination chain.' }),
+  sourceAddress: text('Verifier on the source chain.'),
+  destAddress: text('Verifier on the destination chain.'),
   metadata: Type.Object(
     {
-      name: Type.String({ description: 'Name of the verifier.' }),
+      name: text('Name of the verifier.'),
       logoUrl: Type.Optional(Type.String({ format: 'uri', description: 'Address of its logo.' })),
     },
     { description: 'Name and logo of the verifier.' },
   ),
-  isRequired: Type.Boolean({
-    description: 'True: required for execution. False: it counts towards the threshold.',
-  }),
+  isRequired: flag('True: required for execution. False: it counts towards the threshold.'),
   status: oneOf(['PENDING', 'COMPLETED'], 'Whether this verifier has verified the message.'),
   verification: nullable(
     Type.Object({
-      data: Type.String({ pattern: '^0x([0-9a-f]{2})*$', description: 'Verification data in hex.' }),
+      data: hex('Verification data in hex.'),
       timestamp: dateTime('Time of the verification.'),
     }),
     'Data and time of the verification; null while the verifier is pending.',
   ),
   reportedStatus: Type.Optional(
-    Type.String({ description: 'The status in the words of the source, where `status` has none for it.' }),
+    text('The status in the words of the source, where `status` has none for it.'),
   ),
 });
 
 export const Verifiers = Type.Object({
   items: Type.Array(Verifier),
-  optionalThreshold: Type.Integer({
-    minimum: 0,
-    description: 'How many of the optional verifiers must verify the message.',
-  }),
+  optionalThreshold: count('How many of the optional verifiers must verify the message.'),
 });
 
 export const FeeItem = Type.Object({
-  contractAddress: Type.String({ description: 'Contract on the source chain that charged it.' }),
+  contractAddress: text('Contract on the source chain that charged it.'),
   feeType: oneOf(['VERIFIER', 'EXECUTOR', 'TOKEN_POOL', 'NETWORK'], 'What the fee is for.'),
   amount: decimal('Amount in the smallest unit of the fee token.'),
 });
 
 /** Other members are as the source wrote them. */
 export const BpsFee = Type.Object({
-  contractAddress: address('Token pool on the source chain that kept it.'),
-  tokenAddress: address('Token on the source chain.'),
+  contractAddress: optionalText('Token pool on the source chain that kept it.'),
+  tokenAddress: optionalText('Token on the source chain.'),
   amount: Type.Optional(decimal('Amount in the token’s smallest unit.')),
   bps: Type.Optional(Type.Number({ description: 'Share of the sent amount, in hundredths of a percent.' })),
 });
@@ -134,7 +124,7 @@ export const BpsFee = Type.Object({
 export const Fees = Type.Object({
   fixedFeesDetails: Type.Object(
     {
-      tokenAddress: Type.String({ description: 'Fee token on the source chain.' }),
+      tokenAddress: text('Fee token on the source chain.'),
       totalAmount: decimal('Total fee in the smallest unit of the fee token.'),
       items: Type.Optional(
         Type.Array(FeeItem, { description: 'The parts, where the protocol reports them.' }),
@@ -152,13 +142,13 @@ const summaryFields = {
     pattern: '^0x[a-fA-F0-9]{64}$',
     description: 'Identifier of the message, unique over all lanes.',
   }),
-  origin: Type.String({ description: 'Account that initiated the transaction on the source chain.' }),
-  sender: Type.String({ description: 'Account that called the router on the source chain.' }),
-  receiver: Type.String({ description: 'Recipient on the destination chain.' }),
+  origin: text('Account that initiated the transaction on the source chain.'),
+  sender: text('Account that called the router on the source chain.'),
+  receiver: text('Recipient on the destination chain.'),
   status: oneOf(statuses, 'Position of the message in its lifecycle.'),
   sourceNetworkInfo: NetworkInfo,
   destNetworkInfo: NetworkInfo,
-  sendTransactionHash: Type.String({ description: 'Transaction that sent the message.' }),
+  sendTransactionHash: text('Transaction that sent the message.'),
   sendTimestamp: dateTime('Time at which the message was sent.'),
 };
 
@@ -167,14 +157,9 @@ export const MessageSummary = Type.Object(summaryFields);
 
 /** Members that came after the contract. Each is absent where it is not known. */
 const extensionFields = {
-  offramp: Type.Optional(
-    Type.String({ description: 'Off-ramp contract on the destination chain that executes the message.' }),
-  ),
+  offramp: Type.Optional(text('Off-ramp contract on the destination chain that executes the message.')),
   encodedMessage: Type.Optional(
-    Type.String({
-      pattern: '^0x([0-9a-f]{2})*$',
-      description: '2.0: the message in the encoding of the protocol, whose hash is the message id.',
-    }),
+    hex('2.0: the message in the encoding of the protocol, whose hash is the message id.'),
   ),
   reportedStatus: Type.Optional(
     Type.String({
@@ -192,33 +177,28 @@ export const Message = Type.Object({
   ...summaryFields,
   nonce: nullable(decimal('Nonce for replay protection and order.')),
   sequenceNumber: decimal('Number of the message within its lane.'),
-  onramp: Type.String({ description: 'On-ramp contract that created the message.' }),
-  routerAddress: nullable(Type.String({ description: 'Router on the source chain.' })),
-  sendBlockNumber: Type.Integer({ minimum: 0, description: 'Source block of the send event.' }),
-  sendLogIndex: Type.Integer({ minimum: 0, description: 'Index of the send event’s log.' }),
+  onramp: text('On-ramp contract that created the message.'),
+  routerAddress: nullable(text('Router on the source chain.')),
+  sendBlockNumber: count('Source block of the send event.'),
+  sendLogIndex: count('Index of the send event’s log.'),
   receiptTransactionHash: nullable(
-    Type.String({ description: 'Execution transaction on the destination chain; null until executed.' }),
+    text('Execution transaction on the destination chain; null until executed.'),
   ),
   receiptTimestamp: nullable(dateTime('Time of execution; null until executed.')),
   deliveryTime: nullable(
     Type.Integer({ description: 'Milliseconds from send to execution; null until executed.' }),
   ),
-  data: nullable(
-    Type.String({ pattern: '^0x([0-9a-f]{2})*$', description: 'Payload for the receiver in hex.' }),
-  ),
+  data: nullable(hex('Payload for the receiver in hex.')),
   tokenAmounts: Type.Array(TokenAmount, { description: 'Token transfers; empty where there are none.' }),
   extraArgs: Type.Union([EvmExtraArgs, SvmExtraArgs]),
-  readyForManualExecution: Type.Boolean({
-    description: 'Whether the message can be executed manually, because automatic execution failed.',
-  }),
-  version: nullable(Type.String({ description: 'Protocol version of the lane, such as `1.6.0`.' })),
-  finality: Type.Integer({
-    minimum: 0,
-    description: 'Block confirmations to wait for; 0 is the chain’s own finality.',
-  }),
+  readyForManualExecution: flag(
+    'Whether the message can be executed manually, because automatic execution failed.',
+  ),
+  version: nullable(text('Protocol version of the lane, such as `1.6.0`.')),
+  finality: count('Block confirmations to wait for; 0 is the chain’s own finality.'),
   verifiers: nullable(Verifiers),
   executor: nullable(
-    Type.Object({ address: Type.String({ description: 'Executor assigned to the message.' }) }),
+    Type.Object({ address: text('Executor assigned to the message.') }),
     'Executor of the message; null on lanes without executors.',
   ),
   fees: Fees,

@@ -2,12 +2,11 @@
  * Reads the members of a JSON object of a record: checks them, converts them to their canonical notation, and reports each
  * problem by its JSON path.
  *
- * Members that the record does not define are kept behind the defined ones (`unknown-members.ts`). Members that a source
+ * Members that the record does not define are kept behind the defined ones (see the end of this file). Members that a source
  * left out and that could be derived are listed, so that the history can say that the record came incomplete.
  */
 import { LATEST_TIME, parseTime } from '../../base/iso-time.ts';
 import { type ChainFamily, parseAddress, parseTransactionHash } from '../addresses.ts';
-import { createUnknownMembers, type UnknownMembers } from './unknown-members.ts';
 
 export interface RecordProblem {
   /** JSON path, such as `$.tokenAmounts[0].amount`. */
@@ -25,7 +24,7 @@ export interface Report {
   readonly derived: string[];
   /** Values that are unknown here, each with what is shown instead. */
   readonly unknown: string[];
-  readonly unknownMembers: UnknownMembers;
+  readonly unknownMembers: ReturnType<typeof createUnknownMembers>;
   /** The latest time that the record may name, in milliseconds since 1970 and in the format of `toISOString`. */
   readonly latestMs: number;
   readonly latestTime: string;
@@ -109,15 +108,15 @@ export class Members {
   }
 
   /** `null` for a member that is null or absent, otherwise the result of `read`. */
-  nullable<T>(key: string, read: () => T): T | null {
-    return this.has(key) ? read() : null;
+  nullable<T>(key: string, read: (key: string) => T): T | null {
+    return this.has(key) ? read(key) : null;
   }
 
-  /** The result of `read`, or for a member that is null or absent the result of `derive`. */
-  derivable<T>(key: string, read: () => T, derive: () => T): T {
-    if (this.has(key)) return read();
+  /** The result of `read`, or `derived` for a member that is null or absent. */
+  derivable<T>(key: string, derived: T, read: (key: string) => T): T {
+    if (this.has(key)) return read(key);
     this.report.derived.push(this.at(key));
-    return derive();
+    return derived;
   }
 
   text(key: string, what: string, accepts?: (text: string) => boolean, maxLength = MAX_TEXT_LENGTH): string {
@@ -232,6 +231,10 @@ export class Members {
     }
     return value.flatMap((element, index) => read(element, `${this.at(key)}[${index}]`) ?? []);
   }
+
+  objects<T extends object>(key: string, read: (members: Members) => T): T[] {
+    return this.array(key, (element, path) => readObject(element, path, this.report, read));
+  }
 }
 
 /** Reads an object by `read`, and keeps the members that the result does not define behind those that it does. */
@@ -316,4 +319,43 @@ export function describe(value: unknown): string {
   if (typeof value === 'object') return 'an object';
   const text = JSON.stringify(value);
   return text.length > 80 ? `${text.slice(0, 77)}…` : text;
+}
+
+// ---- Members that the contract does not define: what sources have added since, and what they may add. They are kept as the
+// source wrote them. A bound on their size keeps a source from filling the store with them.
+
+/** The most characters of undefined members in one record. */
+const MAX_UNKNOWN_CHARACTERS = 64 * 1024;
+const MAX_DEPTH = 16;
+/** What exports write beside the record, on request: attempts to execute it. They are not part of the record. */
+export const ATTEMPTS_MEMBER = 'executionAttempts';
+const NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,99}$/;
+
+function createUnknownMembers() {
+  let remaining = MAX_UNKNOWN_CHARACTERS;
+  return {
+    /** Whether the member may be kept. Counts it against the bound of the record. */
+    accepts(key: string, value: unknown): boolean {
+      // `__proto__` and other inherited names are not plain members in JavaScript.
+      if (!NAME.test(key) || key in Object.prototype || key === ATTEMPTS_MEMBER) return false;
+      const size = key.length + sizeOf(value, MAX_DEPTH, remaining);
+      if (size > remaining) return false;
+      remaining -= size;
+      return true;
+    },
+  };
+}
+
+/** About how many characters a JSON value has; Infinity for one that is nested too deep or over the limit. */
+function sizeOf(value: unknown, depth: number, limit: number): number {
+  if (typeof value === 'string') return value.length + 2;
+  if (typeof value !== 'object' || value === null) return 8;
+  if (depth === 0) return Number.POSITIVE_INFINITY;
+  let size = 2;
+  for (const [key, member] of Object.entries(value)) {
+    if (key === '__proto__') return Number.POSITIVE_INFINITY;
+    size += key.length + 4 + sizeOf(member, depth - 1, limit);
+    if (size > limit) return Number.POSITIVE_INFINITY;
+  }
+  return size;
 }

@@ -2,7 +2,7 @@
  * Background tasks about messages to an EVM network, for state that no event carries: which verifiers a message needs, which
  * have verified it, when manual execution opens to everybody, and blessings that no event tells.
  */
-import type { Fact, Observation, RangeFact, RootBlessed } from '../../domain/facts.ts';
+import type { Fact, Observation, RangeFact, RootFact } from '../../domain/facts.ts';
 import { statusRank } from '../../domain/lifecycle.ts';
 import type { Message } from '../../domain/message.ts';
 import type { AwaitingExecution, IndexStep, Task } from '../../store/ledger/index-ledger.ts';
@@ -191,7 +191,7 @@ export function createRootBlessings(chain: Pick<Chain, 'run'>) {
     questions: readonly BlessingQuestion[],
     seen: Observation,
     tip: number,
-  ): Promise<readonly RootBlessed[]> => {
+  ): Promise<readonly RootFact[]> => {
     const nowMs = Date.parse(seen.at);
     const commitStores = new Map<string, Hex>();
     for (const { commit, offRamp } of questions) {

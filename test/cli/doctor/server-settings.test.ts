@@ -1,6 +1,6 @@
 /** A PostgreSQL server of one's own: settings that hurt are named, and just-in-time compilation is off for us. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { settingsFindings } from '../../../src/cli/doctor/server-settings-findings.ts';
+import { settingsFindings } from '../../../src/cli/doctor/database-findings.ts';
 import { openStore } from '../../../src/store/store.ts';
 import { type SystemServer, startSystemServer, systemPostgres } from '../../chaos/system-postgres.ts';
 import { makeMessage, makeSnapshot } from '../../fixtures.ts';

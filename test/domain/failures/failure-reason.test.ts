@@ -6,9 +6,12 @@ import { encodeErrorResult, type Hex, hexToBytes, parseAbi, toFunctionSelector }
 import { describe, expect, test } from 'vitest';
 import { parseSignature, selectorOf } from '../../../src/domain/abi-types.ts';
 import { ccipErrors } from '../../../src/domain/failures/ccip-errors.ts';
-import { type FailedAttempt, failureReason } from '../../../src/domain/failures/failure-reason.ts';
+import {
+  type FailedAttempt,
+  failureReason,
+  reasonGroup,
+} from '../../../src/domain/failures/failure-reason.ts';
 import { libraryErrors } from '../../../src/domain/failures/library-errors.ts';
-import { reasonGroup } from '../../../src/domain/failures/reason-group.ts';
 import { decodeRevertData, errorTable, knownErrors } from '../../../src/domain/failures/revert-data.ts';
 
 const TOKEN = '0x779877A7B0D9E8603169DdbD7836e478b4624789';

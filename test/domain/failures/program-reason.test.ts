@@ -2,10 +2,10 @@
 import { createRequire } from 'node:module';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { reasonGroup } from '../../../src/domain/failures/failure-reason.ts';
 import { programErrorNames } from '../../../src/domain/failures/program-errors.ts';
 import { type ProgramFailure, raisedError } from '../../../src/domain/failures/program-failure.ts';
 import { programFailureReason } from '../../../src/domain/failures/program-reason.ts';
-import { reasonGroup } from '../../../src/domain/failures/reason-group.ts';
 import { offRampErrors } from '../../../src/domain/failures/solana-ccip-errors.ts';
 
 const OFF_RAMP = 'offVkroQ4wYMv6QFPBvJazAx2p8BnLh7sJRdyQ5GYfx';
