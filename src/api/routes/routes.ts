@@ -3,9 +3,7 @@
 import { rejectParameters } from '../../domain/filters/search-parameters.ts';
 import { documentationRoutes } from '../documentation/documentation.ts';
 import { type OpenApiDocument, openApiDocument } from '../documentation/openapi.ts';
-import { diagnosisRoutes } from '../execution/diagnosis-route.ts';
-import { executionInputRoutes } from '../execution/execution-inputs-route.ts';
-import { manualExecutionRoutes } from '../execution/manual-execution-route.ts';
+import { executionRoutes } from '../execution/execution-routes.ts';
 import { streamRoutes } from '../live/stream-route.ts';
 import type { Route } from '../server/route.ts';
 import { exportRoutes } from './export-route.ts';
@@ -25,9 +23,7 @@ export function createRoutes(version: string, basePath = ''): readonly Route[] {
   const routes: Route[] = [
     ...messageRoutes,
     ...historyRoutes,
-    ...executionInputRoutes,
-    ...manualExecutionRoutes,
-    ...diagnosisRoutes,
+    ...executionRoutes,
     ...verifierResultRoutes,
     ...streamRoutes,
     ...exportRoutes,

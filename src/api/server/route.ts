@@ -9,7 +9,7 @@ import type { TSchema } from 'typebox';
 import type { RawParameters } from '../../domain/filters/search-parameters.ts';
 import type { Store } from '../../store/store.ts';
 import type { Diagnoses } from '../execution/diagnoses.ts';
-import type { Preparations } from '../execution/preparations.ts';
+import type { Preparations } from '../execution/execution-preparation.ts';
 import type { ChangeFeed } from '../live/change-feed.ts';
 import type { Live } from '../live/live.ts';
 import type { Metrics } from '../metrics/metrics.ts';

@@ -6,7 +6,7 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Store } from '../../store/store.ts';
 import { createCallBudget } from '../execution/call-budget.ts';
 import { createDiagnoses, type Destinations } from '../execution/diagnoses.ts';
-import { createPreparations } from '../execution/preparations.ts';
+import { createPreparations } from '../execution/execution-preparation.ts';
 import { createChangeFeed } from '../live/change-feed.ts';
 import { createLive, type LiveLimits } from '../live/live.ts';
 import { createMetrics } from '../metrics/metrics.ts';

@@ -1,8 +1,8 @@
 /** The records of a store, for the reading commands. */
 import { createCallBudget } from '../../api/execution/call-budget.ts';
 import { createDiagnoses } from '../../api/execution/diagnoses.ts';
-import { diagnosisBody } from '../../api/execution/diagnosis-route.ts';
 import { prepareExecution } from '../../api/execution/execution-preparation.ts';
+import { diagnosisBody } from '../../api/execution/execution-routes.ts';
 import { exportBatches } from '../../api/routes/export-batches.ts';
 import { dayOf, windowStart } from '../../api/routes/lanes-route.ts';
 import { lookUp } from '../../api/routes/lookup-route.ts';
