@@ -9,7 +9,6 @@ export function documentationRoutes(document: () => OpenApiDocument, basePath: s
   return [
     {
       path: '/openapi.json',
-      mediaType: 'application/json',
       operationId: 'getOpenApi',
       tag: 'Documentation',
       summary: 'This document',
@@ -19,7 +18,7 @@ export function documentationRoutes(document: () => OpenApiDocument, basePath: s
     },
     {
       path: '/docs',
-      mediaType: 'text/html',
+      mediaTypes: ['text/html'],
       operationId: 'getDocs',
       tag: 'Documentation',
       summary: 'This document, to read',

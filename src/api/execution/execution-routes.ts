@@ -29,7 +29,6 @@ const MAX_GAS_LIMIT = 2 ** 32 - 1;
 export const executionRoutes: readonly Route[] = [
   {
     path: '/v2/messages/{messageId}/execution-inputs',
-    mediaType: 'application/json',
     operationId: 'getExecutionInputs',
     tag: 'Messages',
     summary: 'Inputs of a manual execution',
@@ -54,7 +53,6 @@ export const executionRoutes: readonly Route[] = [
   },
   {
     path: '/v2/messages/{messageId}/manual-execution',
-    mediaType: 'application/json',
     isCostly: true,
     operationId: 'getManualExecution',
     tag: 'Messages',
@@ -85,7 +83,6 @@ export const executionRoutes: readonly Route[] = [
   },
   {
     path: '/v2/messages/{messageId}/diagnosis',
-    mediaType: 'application/json',
     isCostly: true,
     operationId: 'getDiagnosis',
     tag: 'Messages',

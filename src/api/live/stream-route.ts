@@ -13,7 +13,8 @@ import type { Filters, View } from '../../domain/filters/query.ts';
 import { parseFilters, type RawParameters } from '../../domain/filters/search-parameters.ts';
 import type { Store } from '../../store/store.ts';
 import { searchQueryParameters } from '../routes/query-parameters.ts';
-import type { Route, RouteContext, RouteRequest } from '../server/route.ts';
+import type { Route, RouteContext } from '../server/route.ts';
+import type { RouteRequest } from '../server/route-request.ts';
 import type { ChangeFeed, FeedChange, Following } from './change-feed.ts';
 import type { Live } from './live.ts';
 
@@ -26,7 +27,7 @@ const cutReasons = { closing: 'stopping', dropped: 'stalled' } as const;
 export const streamRoutes: readonly Route[] = [
   {
     path: '/v2/messages/stream',
-    mediaType: 'text/event-stream',
+    mediaTypes: ['text/event-stream'],
     isStreamed: true,
     operationId: 'streamChanges',
     tag: 'Messages',

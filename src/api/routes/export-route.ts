@@ -17,9 +17,8 @@ const mediaTypes: Readonly<Record<ExportFormat, MediaType>> = {
 export const exportRoutes: readonly Route[] = [
   {
     path: '/v2/messages/export',
-    mediaType: 'text/csv',
+    mediaTypes: ['text/csv', 'application/x-ndjson'],
     isStreamed: true,
-    otherMediaTypes: ['application/x-ndjson'],
     operationId: 'exportMessages',
     tag: 'Messages',
     summary: 'Export messages',

@@ -29,7 +29,6 @@ import {
 export const failureRoutes: readonly Route[] = [
   {
     path: '/v2/stats/failures',
-    mediaType: 'application/json',
     operationId: 'getFailures',
     tag: 'Messages',
     summary: 'Failed messages by reason',
@@ -76,7 +75,6 @@ export const failureRoutes: readonly Route[] = [
   },
   {
     path: '/v2/messages/reasons',
-    mediaType: 'application/json',
     operationId: 'getMessageReasons',
     tag: 'Messages',
     summary: 'Why given messages failed',

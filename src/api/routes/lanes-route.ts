@@ -71,7 +71,6 @@ export const windowDaysParameter: RouteParameter = {
 export const laneRoutes: readonly Route[] = [
   {
     path: '/v2/lanes',
-    mediaType: 'application/json',
     operationId: 'listLanes',
     tag: 'Lanes',
     summary: 'Lanes',
@@ -103,7 +102,6 @@ export const laneRoutes: readonly Route[] = [
   },
   {
     path: '/v2/lanes/latency',
-    mediaType: 'application/json',
     operationId: 'getLaneLatency',
     tag: 'Lanes',
     summary: 'How long a delivery takes',
@@ -173,7 +171,6 @@ export const laneRoutes: readonly Route[] = [
 export const statsRoutes: readonly Route[] = [
   {
     path: '/v2/stats',
-    mediaType: 'application/json',
     operationId: 'getStats',
     tag: 'Networks',
     summary: 'Totals',

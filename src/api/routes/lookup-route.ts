@@ -22,7 +22,6 @@ const MAX_MATCHES = 10;
 export const lookupRoutes: readonly Route[] = [
   {
     path: '/v2/lookup',
-    mediaType: 'application/json',
     operationId: 'lookUp',
     tag: 'Messages',
     summary: 'What a text means',
@@ -49,7 +48,6 @@ export const lookupRoutes: readonly Route[] = [
   },
   {
     path: '/v2/labels',
-    mediaType: 'application/json',
     operationId: 'listLabels',
     tag: 'Networks',
     summary: 'Labels',

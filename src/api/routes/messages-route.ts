@@ -9,7 +9,8 @@ import type { PageFrame } from '../../store/reads/reads.ts';
 import type { StoredRecord } from '../../store/store.ts';
 import type { Following } from '../live/change-feed.ts';
 import type { Freshness } from '../server/caching.ts';
-import type { Route, RouteContext, RouteRequest } from '../server/route.ts';
+import type { Route, RouteContext } from '../server/route.ts';
+import type { RouteRequest } from '../server/route-request.ts';
 import { searchQueryParameters } from './query-parameters.ts';
 import { messageIdDigits, unknownMessage } from './requested-message.ts';
 import { named, SearchResult } from './response-schema.ts';
@@ -20,7 +21,6 @@ const MAX_WAIT_MS = 60_000;
 export const messageRoutes: readonly Route[] = [
   {
     path: '/v2/messages',
-    mediaType: 'application/json',
     operationId: 'searchMessages',
     tag: 'Messages',
     summary: 'Search messages',
@@ -41,7 +41,6 @@ export const messageRoutes: readonly Route[] = [
   },
   {
     path: '/v2/messages/{messageId}',
-    mediaType: 'application/json',
     operationId: 'getMessage',
     tag: 'Messages',
     summary: 'One message',

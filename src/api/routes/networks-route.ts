@@ -16,7 +16,6 @@ import { type Indexing, type Mirror, type Network, NetworkList } from './network
 export const networkRoutes: readonly Route[] = [
   {
     path: '/v2/networks',
-    mediaType: 'application/json',
     operationId: 'listNetworks',
     tag: 'Networks',
     summary: 'Networks',

@@ -9,7 +9,6 @@ import { Health, Readiness } from './operations-schema.ts';
 export const operationRoutes: readonly Route[] = [
   {
     path: '/healthz',
-    mediaType: 'application/json',
     isUnlimited: true,
     operationId: 'getHealth',
     tag: 'Operations',
@@ -20,7 +19,6 @@ export const operationRoutes: readonly Route[] = [
   },
   {
     path: '/readyz',
-    mediaType: 'application/json',
     isUnlimited: true,
     operationId: 'getReadiness',
     tag: 'Operations',
@@ -43,7 +41,7 @@ export const operationRoutes: readonly Route[] = [
   },
   {
     path: '/metrics',
-    mediaType: 'text/plain',
+    mediaTypes: ['text/plain'],
     operationId: 'getMetrics',
     tag: 'Operations',
     summary: 'Metrics for Prometheus',

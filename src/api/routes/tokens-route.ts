@@ -14,7 +14,6 @@ export const MAX_TOKEN_ADDRESSES = 100;
 export const tokenRoutes: readonly Route[] = [
   {
     path: '/v2/tokens',
-    mediaType: 'application/json',
     operationId: 'listTokens',
     tag: 'Networks',
     summary: 'Tokens',

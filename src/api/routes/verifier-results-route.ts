@@ -34,7 +34,6 @@ type VerifierResults = ResponseBody<typeof VerifierResults>;
 export const verifierResultRoutes: readonly Route[] = [
   {
     path: '/v1/verifierresults/{messageId}',
-    mediaType: 'application/json',
     operationId: 'getVerifierResults',
     tag: 'Messages',
     summary: 'Results of the verifiers of a message',

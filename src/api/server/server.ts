@@ -2,6 +2,7 @@
  * The HTTP server, put together from its parts: connections and backpressure, rate limit, metrics, change feed, response
  * cache, admission of requests, routes and graceful shutdown.
  */
+import type { Socket } from 'node:net';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Store } from '../../store/store.ts';
 import { createCallBudget } from '../execution/call-budget.ts';
@@ -15,19 +16,22 @@ import { createFailureReports } from '../routes/failure-report.ts';
 import { createRoutes } from '../routes/routes.ts';
 import { createAdmission } from './admission.ts';
 import { type BackpressureLimits, createBackpressure, defaultBackpressureLimits } from './backpressure.ts';
-import { registerBasePathRedirect } from './base-path.ts';
 import { socketAddress, type TrustProxy } from './client-address.ts';
-import { type ConnectionLimits, createConnections, defaultConnectionLimits } from './connections.ts';
-import { crossOriginHeaders, securityHeaders } from './cross-origin.ts';
-import { registerGracefulShutdown } from './graceful-shutdown.ts';
-import { createHttpApp } from './http-app.ts';
+import {
+  type ConnectionLimits,
+  createConnections,
+  defaultConnectionLimits,
+  registerGracefulShutdown,
+} from './connections.ts';
+import { crossOriginHeaders, securityHeaders } from './header-fields.ts';
+import { createHttpApp, registerBasePathRedirect } from './http-app.ts';
 import { costlyAllowance, defaultRateLimit, groupOfClient, type RateLimitOptions } from './rate-limit.ts';
-import { createRequestSignals } from './request-signals.ts';
 import { createRequestTracker } from './request-tracker.ts';
 import { createResponseCache } from './response-cache.ts';
 import { sendError } from './responses.ts';
 import type { RouteContext, ServedPath } from './route.ts';
 import { registerRoutes } from './route-registration.ts';
+import { createRequestSignals } from './route-request.ts';
 import { createSharedRateLimiter, type WorkerPeers } from './worker-peers.ts';
 
 export interface ServerOptions extends Partial<RateLimitOptions> {
@@ -102,13 +106,11 @@ export function createServer({
     },
   });
 
-  const connections = createConnections(app.server, {
-    limits,
-    // The connections of a proxy belong to many clients.
-    clientOf: (socket) =>
-      trustProxy === false ? groupOfClient(socketAddress(socket), rateLimit) : undefined,
-    onRejected: () => metrics.observeRejection('connections'),
-  });
+  // The connections of a proxy belong to many clients.
+  const clientOf = (socket: Socket) =>
+    trustProxy === false ? groupOfClient(socketAddress(socket), rateLimit) : undefined;
+  const onRejected = () => metrics.observeRejection('connections');
+  const connections = createConnections(app.server, limits, clientOf, onRejected);
   const backpressure = createBackpressure(connections, {
     ...defaultBackpressureLimits,
     ...backpressureLimits,
@@ -125,7 +127,7 @@ export function createServer({
     waitingBytes: () => backpressure.bytes,
     peers,
   });
-  const responseCache = createResponseCache({ version: () => store.version() });
+  const responseCache = createResponseCache(() => store.version());
   const failures = createFailureReports({ store, maxAgeMs: failureReportMaxAgeMs });
   const diagnoses = createDiagnoses({
     destinations,
@@ -186,13 +188,13 @@ export function createServer({
     connections,
     finishMs: limits.finishMs,
     log,
-    stop: [() => signals.stop(), () => feed.close()],
-    close: [
-      () => backpressure.close(),
-      () => metrics.close(),
-      () => rateLimiter.close(),
-      () => costlyRateLimiter.close(),
-    ],
+    stop() {
+      signals.stop();
+      return feed.close();
+    },
+    close() {
+      for (const part of [backpressure, metrics, rateLimiter, costlyRateLimiter]) part.close();
+    },
   });
   return app;
 }
