@@ -20,32 +20,22 @@ export interface CatchUpTurn<Change> {
   pass(changes: readonly Change[]): void;
 }
 
-export interface CatchUp<Change> {
-  /** Resolves after the turn; rejects when the read fails. */
-  next(turn: CatchUpTurn<Change>): Promise<void>;
-}
-
 /** The most time that reads for streams that catch up take, of the time that passes. */
 export const CATCH_UP_SHARE = 1 / 3;
 
 /** Changes that are passed on before other requests get a turn of the event loop. */
 const SLICE_CHANGES = 20;
 
-export interface CatchUpClock {
+const systemClock = {
   /** Monotonic, in milliseconds. */
-  now(): number;
-  pause(ms: number): Promise<unknown>;
-}
-
-const systemClock: CatchUpClock = {
   now: () => performance.now(),
-  pause: (ms) => delay(ms, undefined, { ref: false }),
+  pause: (ms: number): Promise<unknown> => delay(ms, undefined, { ref: false }),
 };
 
 export function createCatchUp<Change>(
   read: (position: number) => Promise<readonly Change[]>,
-  clock: CatchUpClock = systemClock,
-): CatchUp<Change> {
+  clock = systemClock,
+) {
   interface Waiting extends CatchUpTurn<Change> {
     resolve(): void;
     reject(error: unknown): void;
@@ -107,8 +97,9 @@ export function createCatchUp<Change>(
   };
 
   return {
-    next: (turn) =>
-      new Promise((resolve, reject) => {
+    /** Resolves after the turn; rejects when the read fails. */
+    next: (turn: CatchUpTurn<Change>) =>
+      new Promise<void>((resolve, reject) => {
         const group = addressGroup(turn.client);
         queues.set(group, [...(queues.get(group) ?? []), { ...turn, resolve, reject }]);
         if (!isRunning) void runAll();

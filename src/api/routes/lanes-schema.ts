@@ -2,7 +2,17 @@
 import Type from 'typebox';
 import { MAX_OVERDUE } from '../../domain/delivery-times.ts';
 import { type Status, statuses } from '../../domain/lifecycle.ts';
-import { count, dateTime, decimal, named, orNull, type ResponseBody } from './response-schema.ts';
+import {
+  count,
+  dateTime,
+  decimal,
+  flag,
+  list,
+  named,
+  orNull,
+  type ResponseBody,
+  text,
+} from './response-schema.ts';
 
 /** A list names at most this many missing ranges for each on-ramp; `missingRangeCount` is the full number. */
 export const NAMED_RANGES = 100;
@@ -25,9 +35,7 @@ export const messageCounts = {
 export const laneEnds = {
   sourceNetworkInfo: named('NetworkInfo'),
   destNetworkInfo: named('NetworkInfo'),
-  routerAddress: orNull(
-    Type.String({ description: 'Router on the source chain; null where it is unknown.' }),
-  ),
+  routerAddress: orNull(text('Router on the source chain; null where it is unknown.')),
 };
 
 export const Completeness = Type.Object({
@@ -36,11 +44,11 @@ export const Completeness = Type.Object({
   present: decimal('How many are present.'),
   missing: decimal('How many are missing between `first` and `last`.'),
   missingRangeCount: count('Number of missing ranges.'),
-  missingRanges: Type.Array(
+  missingRanges: list(
     Type.Object({ from: decimal('First missing number.'), to: decimal('Last missing number, included.') }),
-    { description: `The missing ranges, lowest first; at most ${NAMED_RANGES} are named.` },
+    `The missing ranges, lowest first; at most ${NAMED_RANGES} are named.`,
   ),
-  isComplete: Type.Boolean({ description: 'Whether nothing is missing between `first` and `last`.' }),
+  isComplete: flag('Whether nothing is missing between `first` and `last`.'),
 });
 
 export const Delivery = Type.Object(
@@ -58,7 +66,7 @@ export const Delivery = Type.Object(
 
 export const Lane = Type.Object({
   ...laneEnds,
-  version: orNull(Type.String({ description: 'Protocol version of the on-ramp that was used last.' })),
+  version: orNull(text('Protocol version of the on-ramp that was used last.')),
   ...messageCounts,
   overdue: orNull(
     count(
@@ -68,13 +76,13 @@ export const Lane = Type.Object({
   ),
   lastSentAt: dateTime('When the newest message was sent.'),
   delivery: Delivery,
-  onramps: Type.Array(
+  onramps: list(
     Type.Object({
-      onramp: Type.String({ description: 'On-ramp contract on the source chain.' }),
-      version: orNull(Type.String({ description: 'Its protocol version.' })),
+      onramp: text('On-ramp contract on the source chain.'),
+      version: orNull(text('Its protocol version.')),
       completeness: Completeness,
     }),
-    { description: 'Each on-ramp has its own sequence numbers. The one that was used last comes first.' },
+    'Each on-ramp has its own sequence numbers. The one that was used last comes first.',
   ),
 });
 
@@ -98,25 +106,23 @@ export type LaneLatency = ResponseBody<typeof LaneLatency>;
 export const TOP_LANES = 10;
 
 export const Stats = Type.Object({
-  simulated: Type.Boolean({
-    description: 'True for simulated data (the demo).',
-  }),
+  simulated: flag('True for simulated data (the demo).'),
   totals: Type.Object(messageCounts, { description: 'Over all time.' }),
-  days: Type.Array(
+  days: list(
     Type.Object({
       day: Type.String({ format: 'date', description: 'UTC.' }),
       messages: count('Messages sent on this day.'),
       byStatus: StatusCounts,
     }),
-    { description: 'Every day of the window, oldest first; today is the last.' },
+    'Every day of the window, oldest first; today is the last.',
   ),
-  topLanes: Type.Array(
+  topLanes: list(
     Type.Object({
       sourceNetworkInfo: named('NetworkInfo'),
       destNetworkInfo: named('NetworkInfo'),
       ...messageCounts,
     }),
-    { description: `The ${TOP_LANES} busiest lanes of all time.` },
+    `The ${TOP_LANES} busiest lanes of all time.`,
   ),
   position: decimal(
     'Position of the latest change that is counted: responses with the same position have the same numbers.',

@@ -1,9 +1,9 @@
 /** Schemas of labels, and of what a typed text can mean. */
 import Type from 'typebox';
-import { count, decimal, oneOf, orNull, type ResponseBody } from './response-schema.ts';
+import { count, decimal, list, oneOf, orNull, type ResponseBody, text } from './response-schema.ts';
 
 export const Label = Type.Object({
-  name: Type.String({ description: 'The operator’s name for the address. Plain text.' }),
+  name: text('The operator’s name for the address. Plain text.'),
   address: Type.String(),
   chainSelector: orNull(decimal('The network that it is for; null: every network.')),
 });
@@ -26,19 +26,15 @@ export const lookupKinds = [
 
 export const LookupMatch = Type.Object({
   kind: oneOf(lookupKinds, 'What was found.'),
-  value: Type.String({ description: 'The whole id, hash or address.' }),
-  name: orNull(
-    Type.String({
-      description: 'Label, or symbol of a token: what its contract, or the operator, calls it.',
-    }),
-  ),
+  value: text('The whole id, hash or address.'),
+  name: orNull(text('Label, or symbol of a token: what its contract, or the operator, calls it.')),
   chainSelector: orNull(decimal('Its network, where that is known.')),
   remoteChainSelector: orNull(decimal('The chain at the other end of a ramp.')),
 });
 
 export const Lookup = Type.Object({
-  text: Type.String({ description: 'The text as it was understood: a URL is reduced to the value in it.' }),
-  data: Type.Array(LookupMatch, { description: 'The likeliest first; empty where nothing is known.' }),
+  text: text('The text as it was understood: a URL is reduced to the value in it.'),
+  data: list(LookupMatch, 'The likeliest first; empty where nothing is known.'),
 });
 
 export type Label = ResponseBody<typeof Label>;

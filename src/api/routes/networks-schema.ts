@@ -13,7 +13,7 @@ import {
   STALE_AFTER_SECONDS,
   STOPPED_AFTER_SECONDS,
 } from '../metrics/indexing-health.ts';
-import { count, dateTime, oneOf, orNull, type ResponseBody } from './response-schema.ts';
+import { count, dateTime, flag, list, oneOf, orNull, type ResponseBody, text } from './response-schema.ts';
 
 export const Indexing = Type.Object(
   {
@@ -35,7 +35,7 @@ export const Indexing = Type.Object(
     lagSeconds: orNull(
       count('Age of the newest block that was read, in seconds: it grows while nothing is read.'),
     ),
-    isIndexed: Type.Boolean({ description: 'Whether an indexer works on the network now.' }),
+    isIndexed: flag('Whether an indexer works on the network now.'),
     lastSeenAt: dateTime('When an indexer was last alive.'),
     health: oneOf(
       indexingHealths,
@@ -47,22 +47,17 @@ export const Indexing = Type.Object(
         '`ok`: none of these. The first that applies.',
     ),
     updatedAt: dateTime('When the progress was recorded.'),
-    problem: orNull(
-      Type.String({ description: 'Why indexing does not progress, in a sentence; null while it does.' }),
-    ),
+    problem: orNull(text('Why indexing does not progress, in a sentence; null while it does.')),
     problemKind: orNull(oneOf(problemKinds, 'The kind of that problem.')),
-    findings: Type.Array(
+    findings: list(
       Type.Object({
         kind: oneOf(findingKindNames, 'What was found.'),
-        text: Type.String({ description: 'The same in a sentence.' }),
-        isLoss: Type.Boolean({ description: 'Whether messages or statuses are missing because of it.' }),
+        text: text('The same in a sentence.'),
+        isLoss: flag('Whether messages or statuses are missing because of it.'),
         count: count('How many contracts, lanes or blocks it was found for.'),
       }),
-      {
-        description:
-          'Open findings about completeness: where the history that was read contradicts what the contracts of the ' +
-          'network say, and contracts that are not known. Empty where there are none.',
-      },
+      'Open findings about completeness: where the history that was read contradicts what the contracts of the ' +
+        'network say, and contracts that are not known. Empty where there are none.',
     ),
   },
   { description: 'How far the network is indexed.' },
@@ -81,16 +76,14 @@ export const Mirror = Type.Object({
 export const Network = Type.Object({
   ...NetworkInfo.properties,
   blockExplorer: orNull(
-    Type.String({
-      description: 'Website of a block explorer; null where none is known, and for simulated data.',
-    }),
+    text('Website of a block explorer; null where none is known, and for simulated data.'),
   ),
   explorerUrls: orNull(
     Type.Object({
-      transaction: orNull(Type.String({ description: 'Of a transaction hash.' })),
-      address: orNull(Type.String({ description: 'Of an account or contract.' })),
-      block: orNull(Type.String({ description: 'Of a block number, slot or checkpoint.' })),
-      token: orNull(Type.String({ description: 'Of a token.' })),
+      transaction: orNull(text('Of a transaction hash.')),
+      address: orNull(text('Of an account or contract.')),
+      block: orNull(text('Of a block number, slot or checkpoint.')),
+      token: orNull(text('Of a token.')),
     }),
     'URLs of pages of the block explorer; put the value, URL-encoded, in the place of `{}`.',
   ),
@@ -103,11 +96,9 @@ export const Network = Type.Object({
 });
 
 export const NetworkList = Type.Object({
-  simulated: Type.Boolean({
-    description: 'True for simulated data (the demo).',
-  }),
+  simulated: flag('True for simulated data (the demo).'),
   lastChangeAt: orNull(dateTime('When the latest change of a message was recorded, from any source.')),
-  mirrors: Type.Array(Mirror, { description: 'Other servers that are mirrored.' }),
+  mirrors: list(Mirror, 'Other servers that are mirrored.'),
   data: Type.Array(Network),
 });
 

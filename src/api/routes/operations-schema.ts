@@ -1,6 +1,6 @@
 /** Schemas of the health checks. */
 import Type from 'typebox';
-import { oneOf, type ResponseBody } from './response-schema.ts';
+import { flag, oneOf, type ResponseBody } from './response-schema.ts';
 
 const checkedStates = ['ok', 'behind', 'stopped', 'unknown', 'not configured'] as const;
 
@@ -10,9 +10,7 @@ export const Health = Type.Object({
 
 export const Readiness = Type.Object({
   status: oneOf(['ready']),
-  simulated: Type.Boolean({
-    description: 'True for simulated data (the demo).',
-  }),
+  simulated: flag('True for simulated data (the demo).'),
   checks: Type.Object(
     {
       database: oneOf(['ok']),

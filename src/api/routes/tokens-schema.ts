@@ -1,12 +1,12 @@
 /** Schemas of tokens. */
 import Type from 'typebox';
 import { MAX_DECIMALS, MAX_NAME_CHARACTERS, MAX_SYMBOL_CHARACTERS } from '../../domain/names/tokens.ts';
-import { count, dateTime, decimal, oneOf, orNull, type ResponseBody } from './response-schema.ts';
+import { count, dateTime, decimal, oneOf, orNull, type ResponseBody, text } from './response-schema.ts';
 
 export const Token = Type.Object({
   chainSelector: decimal('Chain selector of the token’s network.'),
-  networkName: orNull(Type.String({ description: 'Name of that network; null where it is not known here.' })),
-  address: Type.String({ description: 'Token contract, or mint.' }),
+  networkName: orNull(text('Name of that network; null where it is not known here.')),
+  address: text('Token contract, or mint.'),
   symbol: orNull(
     Type.String({
       maxLength: 2 * MAX_SYMBOL_CHARACTERS,

@@ -64,12 +64,8 @@ export function createRequestTracker(options: {
     const isCut = headersSent && !writableFinished && !isEventStream(reply);
     const aborted = request.connection.cutReason ?? 'client';
     if (isCut) metrics.observeCut(aborted);
-    metrics.observeRequest({
-      route: routeLabel(request),
-      method: request.method,
-      status,
-      seconds: responseMs(request, reply) / 1000,
-    });
+    const seconds = responseMs(request, reply) / 1000;
+    metrics.observeRequest(routeLabel(request), request.method, status, seconds);
     if (!accessLog) return;
     log.info(
       {

@@ -128,7 +128,7 @@ export function createServer({
     peers,
   });
   const responseCache = createResponseCache(() => store.version());
-  const failures = createFailureReports({ store, maxAgeMs: failureReportMaxAgeMs });
+  const failures = createFailureReports(store, failureReportMaxAgeMs);
   const diagnoses = createDiagnoses({
     destinations,
     budget: createCallBudget({
