@@ -4,8 +4,7 @@ import type { RequestListener } from 'node:http';
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { isPublicAddress, publicLookup } from '../../src/webhooks/public-address.ts';
-import { createSender } from '../../src/webhooks/sender.ts';
+import { createSender, isPublicAddress, publicLookup } from '../../src/webhooks/sender.ts';
 import { listenWith } from '../listening.ts';
 import {
   eventually,

@@ -6,8 +6,7 @@
  */
 import { errorCatalogue } from '../../domain/errors.ts';
 import type { Status } from '../../domain/lifecycle.ts';
-import { docsPageScript, EXAMPLE_ORIGIN } from './docs-page-script.ts';
-import { docsPageStyle } from './docs-page-style.ts';
+import { docsPageScript, docsPageStyle, EXAMPLE_ORIGIN } from './docs-page-assets.ts';
 import { Html, html, prose } from './html.ts';
 import type { JsonSchema, OpenApiDocument, Operation, Reference, Response } from './openapi.ts';
 

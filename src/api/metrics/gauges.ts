@@ -1,5 +1,4 @@
 /** The gauges of /metrics: of this process, and of the store, which all processes read alike. */
-
 import { statuses } from '../../domain/lifecycle.ts';
 import { findingKindNames } from '../../domain/networks/index-findings.ts';
 import { findNetwork } from '../../domain/networks/networks.ts';

@@ -14,7 +14,7 @@ import {
   MessageReasons,
   REASON_LANES,
   REASON_MESSAGES,
-} from './failures-schema.ts';
+} from './history-schema.ts';
 import {
   DEFAULT_WINDOW_DAYS,
   dayOf,

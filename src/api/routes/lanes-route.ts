@@ -8,7 +8,7 @@ import { parseParameters } from '../../domain/filters/search-parameters.ts';
 import { statuses } from '../../domain/lifecycle.ts';
 import type { DayCounts, LanePage } from '../../store/query/lanes.ts';
 import type { Route, RouteParameter } from '../server/route.ts';
-import { LaneLatency, LaneList, NAMED_RANGES, Stats, TOP_LANES } from './lanes-schema.ts';
+import { LaneLatency, LaneList, NAMED_RANGES, Stats, TOP_LANES } from './networks-schema.ts';
 
 /** A response lists at most this many lanes; `total` is the full number. */
 const MAX_LANES = 1_000;

@@ -1,5 +1,4 @@
 /** Networks: traffic, and how far each is indexed. */
-
 import { trueOrFalse } from '../../domain/filters/parameter-values.ts';
 import { parseParameters } from '../../domain/filters/search-parameters.ts';
 import type { NetworkInfo } from '../../domain/message.ts';

@@ -4,7 +4,7 @@ import type { Store } from '../../store/store.ts';
 import { indexingHealth, mirrorHealth } from '../metrics/indexing-health.ts';
 import { DatabaseUnresponsiveError } from '../server/error-responses.ts';
 import type { Route } from '../server/route.ts';
-import { Health, Readiness } from './operations-schema.ts';
+import { Health, Readiness } from './networks-schema.ts';
 
 export const operationRoutes: readonly Route[] = [
   {

@@ -1,5 +1,4 @@
 /** The query parameters of a search, as the OpenAPI document declares them. */
-
 import { filterNames, filterTable } from '../../domain/filters/filter-table.ts';
 import { DEFAULT_LIMIT, MAX_LIMIT } from '../../domain/filters/query.ts';
 import type { RouteParameter } from '../server/route.ts';

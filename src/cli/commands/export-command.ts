@@ -4,7 +4,7 @@ import { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { type Command, Option } from 'commander';
-import type { ExportShape } from '../../api/routes/export-batches.ts';
+import type { ExportShape } from '../../api/routes/export-route.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { filterNames } from '../../domain/filters/filter-table.ts';
 import { parseFilters, type RawParameters } from '../../domain/filters/search-parameters.ts';
