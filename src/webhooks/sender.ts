@@ -95,16 +95,6 @@ export interface ReceiverResponse {
   readonly retryAfter: string | undefined;
 }
 
-export interface Sender {
-  /** Resolves with the response, whatever its status; rejects where there was none. */
-  send(
-    headers: Readonly<Record<string, string>>,
-    body: string,
-    signal?: AbortSignal,
-  ): Promise<ReceiverResponse>;
-  close(): void;
-}
-
 export interface SenderTimings {
   readonly connectMs: number;
   /** From the beginning to the end of an attempt. */
@@ -122,7 +112,7 @@ export function createSender(
   timings: SenderTimings,
   userAgent: string,
   connections: number,
-): Sender {
+) {
   const { url, allowPrivate } = subscription;
   const transport = url.protocol === 'https:' ? https : http;
   const agent = new transport.Agent({ keepAlive: true, maxSockets: connections });
@@ -164,7 +154,12 @@ export function createSender(
     });
 
   return {
-    async send(headers, body, stop) {
+    /** Resolves with the response, whatever its status; rejects where there was none. */
+    async send(
+      headers: Readonly<Record<string, string>>,
+      body: string,
+      stop?: AbortSignal,
+    ): Promise<ReceiverResponse> {
       const timeOut = AbortSignal.timeout(timings.totalMs);
       const signal = stop ? AbortSignal.any([timeOut, stop]) : timeOut;
       try {

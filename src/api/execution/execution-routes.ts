@@ -2,13 +2,12 @@
 import { parseAddress } from '../../domain/addresses.ts';
 import { reasonJson } from '../../domain/attempt-json.ts';
 import { ApiError, type ErrorCode } from '../../domain/errors.ts';
-import { wholeNumber } from '../../domain/filters/parameter-values.ts';
-import { parseParameters } from '../../domain/filters/search-parameters.ts';
 import type { AbiInput } from '../../domain/manual-execution/abi-encoding.ts';
 import { isSkipped } from '../../domain/manual-execution/message-order.ts';
 import { transactionGas } from '../../domain/manual-execution/transaction-gas.ts';
 import type { Message } from '../../domain/message.ts';
 import type { BatchInputs, VerifiedInputs } from '../../store/query/execution-inputs.ts';
+import { integer, parametersOf } from '../routes/query-parameters.ts';
 import { messageIdDigits, unknownMessage } from '../routes/requested-message.ts';
 import type { Route } from '../server/route.ts';
 import type { Diagnoses } from './diagnoses.ts';
@@ -25,6 +24,14 @@ import { Diagnosis, ExecutionInputs, ManualExecution, type Verified } from './ex
 
 /** 2.0 has 32 bits for it. */
 const MAX_GAS_LIMIT = 2 ** 32 - 1;
+
+const executionParameters = parametersOf({
+  gasLimit: integer(
+    'Gas for the receiver, instead of what the sender has set. Not less than that. Left out: what the sender has set.',
+    1,
+    MAX_GAS_LIMIT,
+  ),
+});
 
 export const executionRoutes: readonly Route[] = [
   {
@@ -61,18 +68,11 @@ export const executionRoutes: readonly Route[] = [
       'For a message that failed or got stuck: the transaction that executes it on its destination, merkle proof ' +
       'included, for any account to sign and send. Up to version 1.6 the proof is checked against the committed root, above it ' +
       'the message against its id.',
-    queryParameters: [
-      {
-        name: 'gasLimit',
-        description:
-          'Gas for the receiver, instead of what the sender has set. Not less than that. Left out: what the sender has set.',
-        schema: { type: 'integer', minimum: 1, maximum: MAX_GAS_LIMIT },
-      },
-    ],
+    queryParameters: executionParameters.declared,
     success: { description: 'The transaction.', schema: ManualExecution },
     errors: [404, 409],
     async handle({ path, query }, { preparations, diagnoses }) {
-      const { gasLimit } = parseParameters(query, { gasLimit: wholeNumber(1, MAX_GAS_LIMIT) });
+      const { gasLimit } = executionParameters.parse(query);
       const preparation = await preparations.prepare(messageIdDigits(path));
       if (preparation.kind === 'blocked') throw new ApiError(preparation.code, preparation.text);
       checkGasLimit(preparation, gasLimit);

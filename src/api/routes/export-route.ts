@@ -1,6 +1,7 @@
 /** Export: every message that matches, as one file. */
 import { Readable } from 'node:stream';
-import { ApiError, type ParameterProblem } from '../../domain/errors.ts';
+import { ApiError } from '../../domain/errors.ts';
+import { InvalidValueError, trueOrFalse } from '../../domain/filters/parameter-values.ts';
 import type { Filters } from '../../domain/filters/query.ts';
 import { parseFilters } from '../../domain/filters/search-parameters.ts';
 import {
@@ -99,8 +100,8 @@ export const exportRoutes: readonly Route[] = [
     ],
     success: { description: 'The file.', headers: ['Content-Disposition'] },
     async handle(request, { store, live }) {
-      const { filters, values } = parseFilters(request.query, ['format', 'attempts'], checkShape);
-      const format = (values.get('format') ?? 'csv') as ExportFormat;
+      const parsers = { format: exportFormat, attempts: trueOrFalse };
+      const { filters, format = 'csv', attempts = false } = parseFilters(request.query, parsers);
       const moment = new Date().toISOString().slice(0, 19).replaceAll(':', '-');
       const headers = {
         'Content-Type': `${mediaTypes[format]}; charset=utf-8`,
@@ -110,7 +111,6 @@ export const exportRoutes: readonly Route[] = [
       if (request.method === 'HEAD') return { body: Readable.from([]), headers };
 
       const { disconnected } = request;
-      const withAttempts = values.get('attempts') === 'true';
       const releaseSlot = live.exports.acquire(request.client);
       const deadline = setTimeout(() => request.disconnect('deadline'), live.limits.exportMs).unref();
       const end = () => {
@@ -119,7 +119,7 @@ export const exportRoutes: readonly Route[] = [
       };
       disconnected.addEventListener('abort', end, { once: true });
       try {
-        const batches = exportBatches(store, filters, { format, withAttempts }, disconnected);
+        const batches = exportBatches(store, filters, { format, withAttempts: attempts }, disconnected);
         // The first batch is read before the response begins: until then, a failure gets an error response.
         const first = await firstOf(batches, disconnected);
         const body = Readable.from(slices(first, batches), { objectMode: false });
@@ -133,16 +133,9 @@ export const exportRoutes: readonly Route[] = [
   },
 ];
 
-function checkShape(values: ReadonlyMap<string, string>): readonly ParameterProblem[] {
-  const { format = 'csv', attempts = 'false' } = Object.fromEntries(values);
-  return [
-    ...(isExportFormat(format)
-      ? []
-      : [{ parameter: 'format', problem: `takes ${exportFormats.join(' or ')}` }]),
-    ...(attempts === 'true' || attempts === 'false'
-      ? []
-      : [{ parameter: 'attempts', problem: 'takes true or false' }]),
-  ];
+function exportFormat(text: string): ExportFormat {
+  if (isExportFormat(text)) return text;
+  throw new InvalidValueError(`takes ${exportFormats.join(' or ')}`);
 }
 
 type Batches = AsyncGenerator<ExportBatch>;

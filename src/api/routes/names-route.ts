@@ -1,8 +1,7 @@
 /** Names: tokens (as their contracts or the operator say), the labels of the operator, and what a typed text can mean. */
 import { addressBytes, addressFromBytes, parseAddress } from '../../domain/addresses.ts';
 import { base58OfHex } from '../../domain/filters/base58-ranges.ts';
-import { addressList, selector, shortText, wholeNumber } from '../../domain/filters/parameter-values.ts';
-import { parseParameters } from '../../domain/filters/search-parameters.ts';
+import { addressList, shortText } from '../../domain/filters/parameter-values.ts';
 import {
   MAX_TEXT_CHARACTERS,
   searchableText,
@@ -15,10 +14,30 @@ import { networkBySelector } from '../../domain/networks/networks.ts';
 import type { Store } from '../../store/store.ts';
 import type { Route } from '../server/route.ts';
 import { type Label, LabelList, Lookup, type LookupMatch, type Token, TokenList } from './names-schema.ts';
+import { chainSelector, integer, parametersOf } from './query-parameters.ts';
 
 /** A response lists at most this many tokens; `total` is the full number. */
 const MAX_TOKENS = 1_000;
 export const MAX_TOKEN_ADDRESSES = 100;
+
+const addresses = (max: number, example: string) => ({
+  description: `One address or several, separated by commas, at most ${max}.`,
+  schema: { type: 'string' },
+  example,
+  parse: addressList(max),
+});
+
+const tokenParameters = parametersOf({
+  chainSelector: chainSelector('Chain selector of the token’s network.', '16015286601757825753'),
+  address: addresses(MAX_TOKEN_ADDRESSES, '0x779877A7B0D9E8603169DdbD7836e478b4624789'),
+  symbol: {
+    description: 'The whole symbol, in any letter case.',
+    schema: { type: 'string', maxLength: MAX_SYMBOL_CHARACTERS },
+    example: 'LINK',
+    parse: shortText(MAX_SYMBOL_CHARACTERS),
+  },
+  limit: integer('The most tokens to list.', 1, MAX_TOKENS, MAX_TOKENS),
+});
 
 export const tokenRoutes: readonly Route[] = [
   {
@@ -31,44 +50,10 @@ export const tokenRoutes: readonly Route[] = [
       'Indexers ask each contract once, and again after a month. These are **claims of the contracts**, which anybody can ' +
       'deploy: show them beside the address, not instead of it. ' +
       `At most ${MAX_TOKENS} tokens; \`total\` is how many match.`,
-    queryParameters: [
-      {
-        name: 'chainSelector',
-        description: 'Chain selector of the token’s network.',
-        schema: { type: 'string', pattern: '^[0-9]+$' },
-        example: '16015286601757825753',
-      },
-      {
-        name: 'address',
-        description: `One address or several, separated by commas, at most ${MAX_TOKEN_ADDRESSES}.`,
-        schema: { type: 'string' },
-        example: '0x779877A7B0D9E8603169DdbD7836e478b4624789',
-      },
-      {
-        name: 'symbol',
-        description: 'The whole symbol, in any letter case.',
-        schema: { type: 'string', maxLength: MAX_SYMBOL_CHARACTERS },
-        example: 'LINK',
-      },
-      {
-        name: 'limit',
-        description: 'The most tokens to list.',
-        schema: { type: 'integer', minimum: 1, maximum: MAX_TOKENS, default: MAX_TOKENS },
-      },
-    ],
+    queryParameters: tokenParameters.declared,
     success: { description: 'The tokens.', schema: TokenList },
     async handle({ query }, { store }) {
-      const {
-        chainSelector,
-        address,
-        symbol,
-        limit = MAX_TOKENS,
-      } = parseParameters(query, {
-        chainSelector: selector,
-        address: addressList(MAX_TOKEN_ADDRESSES),
-        symbol: shortText(MAX_SYMBOL_CHARACTERS),
-        limit: wholeNumber(1, MAX_TOKENS),
-      });
+      const { chainSelector, address, symbol, limit = MAX_TOKENS } = tokenParameters.parse(query);
       const page = await store.tokens({ network: chainSelector, addresses: address, symbol, limit });
       const list: TokenList = { data: page.tokens.map(tokenBody), total: page.total, pending: page.pending };
       return { body: JSON.stringify(list) };
@@ -93,6 +78,19 @@ const MAX_LABEL_ADDRESSES = 100;
 /** Of each kind. */
 const MAX_MATCHES = 10;
 
+const lookupParameters = parametersOf({
+  text: {
+    description: 'The text as it was typed.',
+    schema: { type: 'string', maxLength: MAX_TEXT_CHARACTERS },
+    example: 'LINK',
+    isRequired: true,
+    parse: shortText(MAX_TEXT_CHARACTERS),
+  },
+});
+const labelParameters = parametersOf({
+  address: addresses(MAX_LABEL_ADDRESSES, '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'),
+});
+
 export const lookupRoutes: readonly Route[] = [
   {
     path: '/v2/lookup',
@@ -103,18 +101,10 @@ export const lookupRoutes: readonly Route[] = [
       'Finds what people type or paste: a part of a message id, transaction hash or address, also shortened as in ' +
       '`0x2f63…aa14` or `DXDb…HvK9`; the URL of a block explorer; the symbol of a token; a label; the address of a router or a ramp. ' +
       `At most ${MAX_MATCHES} of each kind.`,
-    queryParameters: [
-      {
-        name: 'text',
-        description: 'The text as it was typed.',
-        schema: { type: 'string', maxLength: MAX_TEXT_CHARACTERS },
-        example: 'LINK',
-        isRequired: true,
-      },
-    ],
+    queryParameters: lookupParameters.declared,
     success: { description: 'What was found.', schema: Lookup },
     async handle({ query }, { store }) {
-      const { text = '' } = parseParameters(query, { text: shortText(MAX_TEXT_CHARACTERS) }, ['text']);
+      const { text = '' } = lookupParameters.parse(query);
       const understood = searchableText(text);
       const found: Lookup = { text: understood, data: await lookUp(store, understood) };
       return { body: JSON.stringify(found) };
@@ -127,17 +117,10 @@ export const lookupRoutes: readonly Route[] = [
     summary: 'Labels',
     description:
       'Names that the operator of this server has given to addresses, in the order of lanescan.yaml.',
-    queryParameters: [
-      {
-        name: 'address',
-        description: `One address or several, separated by commas, at most ${MAX_LABEL_ADDRESSES}.`,
-        schema: { type: 'string' },
-        example: '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266',
-      },
-    ],
+    queryParameters: labelParameters.declared,
     success: { description: 'The labels.', schema: LabelList },
     handle({ query }) {
-      const { address } = parseParameters(query, { address: addressList(MAX_LABEL_ADDRESSES) });
+      const { address } = labelParameters.parse(query);
       const labels = definedLabels().filter(({ bytes }) => address === undefined || address.includes(bytes));
       const list: LabelList = { data: labels.map(labelBody), total: labels.length };
       return { body: JSON.stringify(list) };
@@ -149,7 +132,18 @@ function labelBody({ name, address, network }: DefinedLabel): Label {
   return { name, address, chainSelector: network };
 }
 
-const nothing = { name: null, chainSelector: null, remoteChainSelector: null };
+const match = (kind: LookupMatch['kind'], value: string, more: Partial<LookupMatch> = {}): LookupMatch => ({
+  kind,
+  value,
+  name: null,
+  chainSelector: null,
+  remoteChainSelector: null,
+  ...more,
+});
+const labelMatch = ({ name, address, network }: DefinedLabel) =>
+  match('label', address, { name, chainSelector: network });
+const tokenMatch = ({ address, symbol, network }: StoredToken) =>
+  match('token', address, { name: symbol, chainSelector: network });
 
 /** @param text as `searchableText` returns it */
 export async function lookUp(
@@ -167,13 +161,11 @@ export async function lookUp(
     ]);
     return [
       ...labels.map(labelMatch),
-      ...contracts.slice(0, MAX_MATCHES).map(({ role, network, remote }) => ({
-        kind: role,
-        value: spelling,
-        name: null,
-        chainSelector: network,
-        remoteChainSelector: remote,
-      })),
+      ...contracts
+        .slice(0, MAX_MATCHES)
+        .map(({ role, network, remote }) =>
+          match(role, spelling, { chainSelector: network, remoteChainSelector: remote }),
+        ),
       ...tokens.map(tokenMatch),
     ];
   }
@@ -189,43 +181,15 @@ export async function lookUp(
   return [
     ...labelsNamed(definedLabels(), text).slice(0, MAX_MATCHES).map(labelMatch),
     ...tokens.map(tokenMatch),
-    ...(parts?.messageIds ?? []).map((id) => ({ ...nothing, kind: 'message' as const, value: `0x${id}` })),
+    ...(parts?.messageIds ?? []).map((id) => match('message', `0x${id}`)),
     ...(parts?.transactions ?? [])
       // Signatures of Solana are shown in base58, of which these digits are no part.
       .filter((hash) => hash.length === 64)
-      .map((hash) => ({ ...nothing, kind: 'transaction' as const, value: `0x${hash}` })),
-    ...(parts?.addresses ?? []).map((address) => ({
-      ...nothing,
-      kind: 'address' as const,
-      value: addressFromBytes(address, 'EVM')?.text ?? `0x${address}`,
-    })),
-    ...(ofSolana?.transactions ?? []).map((signature) => ({
-      ...nothing,
-      kind: 'transaction' as const,
-      value: base58OfHex(signature),
-    })),
-    ...(ofSolana?.addresses ?? []).map((address) => ({
-      ...nothing,
-      kind: 'address' as const,
-      value: base58OfHex(address),
-    })),
+      .map((hash) => match('transaction', `0x${hash}`)),
+    ...(parts?.addresses ?? []).map((address) =>
+      match('address', addressFromBytes(address, 'EVM')?.text ?? `0x${address}`),
+    ),
+    ...(ofSolana?.transactions ?? []).map((signature) => match('transaction', base58OfHex(signature))),
+    ...(ofSolana?.addresses ?? []).map((address) => match('address', base58OfHex(address))),
   ];
-}
-
-function labelMatch({ name, address, network }: DefinedLabel): LookupMatch {
-  return { kind: 'label', value: address, name, chainSelector: network, remoteChainSelector: null };
-}
-
-function tokenMatch(token: {
-  readonly address: string;
-  readonly symbol: string | null;
-  readonly network: string;
-}): LookupMatch {
-  return {
-    kind: 'token',
-    value: token.address,
-    name: token.symbol,
-    chainSelector: token.network,
-    remoteChainSelector: null,
-  };
 }

@@ -58,7 +58,7 @@ Examples:
       const config = configOf(flags, context);
       if (flags.attempts) loadAbis(config);
       const raw = rawParameters(flags, filterNames, command);
-      asUsage(() => parseFilters(raw), command);
+      asUsage(() => parseFilters(raw, {}), command);
       const isCompressed = flags.gzip === true || /\.gz$/i.test(flags.output ?? '');
       if (isCompressed && flags.output === undefined && context.out.isTTY) {
         command.error(

@@ -73,7 +73,7 @@ Examples:
     )
     .action(async (url: string, flags: MirrorFlags) => {
       const filters = rawParameters(flags, filterNames, command);
-      asUsage(() => parseFilters(filters), command);
+      asUsage(() => parseFilters(filters, {}), command);
       const since = sinceOf(flags, command);
       const rate = {
         fallback: DEFAULT_REQUESTS_PER_SECOND,

@@ -88,7 +88,7 @@ export function createStoreRecords(store: Store, config: Config, context: CliCon
       };
     },
     async *export(parameters, shape, signal) {
-      const { filters } = parseFilters(parameters);
+      const { filters } = parseFilters(parameters, {});
       for await (const { text, rows } of exportBatches(store, filters, shape, signal))
         yield { bytes: Buffer.from(text), rows };
     },
