@@ -70,35 +70,23 @@ const DEFAULT_REQUEST_TIMEOUT_MS = 30_000;
  *
  * @example const app = createServer({ store, version, log }); await app.listen({ port: 8080 });
  */
-export function createServer({
-  store,
-  version,
-  log,
-  accessLog = true,
-  rateLimit = defaultRateLimit,
-  apiKeys = [],
-  trustProxy = false,
-  basePath = '',
-  live,
-  connections: connectionLimits,
-  backpressure: backpressureLimits,
-  requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS,
-  peers,
-  destinations,
-  diagnosisCallsPerDay,
-  failureReportMaxAgeMs,
-  explorerFolder = builtExplorer,
-}: ServerOptions): FastifyInstance {
-  const headers = commonHeaders(store);
-  const limits = { ...defaultConnectionLimits, ...connectionLimits };
-  const { paths, notFoundPage } = createExplorer(explorerFolder, basePath);
+export function createServer(options: ServerOptions): FastifyInstance {
+  const { store, version, log, peers, apiKeys = [], basePath = '' } = options;
+  const { rateLimit = defaultRateLimit, trustProxy = false } = options;
+  const headers = {
+    ...securityHeaders,
+    ...crossOriginHeaders,
+    ...(store.simulated && { 'x-lanescan-simulated': 'true' }),
+  };
+  const limits = { ...defaultConnectionLimits, ...options.connections };
+  const { paths, notFoundPage } = createExplorer(options.explorerFolder ?? builtExplorer, basePath);
   const routes: readonly ServedPath[] = [...createRoutes(version, basePath), ...paths];
   const app = createHttpApp({
     log,
     headers,
     trustProxy,
     basePath,
-    requestTimeoutMs,
+    requestTimeoutMs: options.requestTimeoutMs ?? DEFAULT_REQUEST_TIMEOUT_MS,
     // The router fails before any hook runs; the request is counted, limited and logged all the same.
     onUnreadableUrl(error, request, reply) {
       tracker.begin(request, reply);
@@ -113,7 +101,7 @@ export function createServer({
   const connections = createConnections(app.server, limits, clientOf, onRejected);
   const backpressure = createBackpressure(connections, {
     ...defaultBackpressureLimits,
-    ...backpressureLimits,
+    ...options.backpressure,
   });
   const rateLimiter = createSharedRateLimiter('general', { rateLimit, apiKeys }, peers);
   const feed = createChangeFeed(store);
@@ -127,28 +115,26 @@ export function createServer({
     waitingBytes: () => backpressure.bytes,
     peers,
   });
-  const responseCache = createResponseCache(() => store.version());
-  const failures = createFailureReports(store, failureReportMaxAgeMs);
-  const diagnoses = createDiagnoses({
-    destinations,
-    budget: createCallBudget({
-      log,
-      perDay: diagnosisCallsPerDay,
-      peers,
-      onCalls: metrics.observeDiagnosisCalls,
-    }),
+  const budget = createCallBudget({
     log,
-    onOutcome: metrics.observeDiagnosis,
+    perDay: options.diagnosisCallsPerDay,
+    peers,
+    onCalls: metrics.observeDiagnosisCalls,
   });
   const context: RouteContext = {
     store,
     feed,
-    live: createLive(store, live),
+    live: createLive(store, options.live),
     metrics,
-    responseCache,
+    responseCache: createResponseCache(() => store.version()),
     preparations: createPreparations(store),
-    diagnoses,
-    failures,
+    diagnoses: createDiagnoses({
+      destinations: options.destinations,
+      budget,
+      log,
+      onOutcome: metrics.observeDiagnosis,
+    }),
+    failures: createFailureReports(store, options.failureReportMaxAgeMs),
   };
   const costlyRateLimiter = createSharedRateLimiter(
     'costly',
@@ -165,7 +151,7 @@ export function createServer({
     backpressure,
     metrics,
     log,
-    accessLog,
+    accessLog: options.accessLog ?? true,
     groupOf: (address) => groupOfClient(address, rateLimit),
   });
   const admission = createAdmission({
@@ -197,13 +183,4 @@ export function createServer({
     },
   });
   return app;
-}
-
-/** Headers of every response. */
-function commonHeaders({ simulated }: Store): Readonly<Record<string, string>> {
-  return {
-    ...securityHeaders,
-    ...crossOriginHeaders,
-    ...(simulated && { 'x-lanescan-simulated': 'true' }),
-  };
 }
