@@ -32,6 +32,7 @@ export interface AskOptions {
 export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
+  readonly bytes: Buffer;
   readonly text: string;
   /** The body as JSON; throws where it is none. */
   readonly json: <T = ErrorBody>() => T;
@@ -146,8 +147,9 @@ function ask(
 }
 
 function answer(status: number, headers: IncomingHttpHeaders, chunks: readonly Buffer[]): Answer {
-  const text = Buffer.concat(chunks).toString('utf8');
-  return { status, headers, text, json: () => JSON.parse(text) };
+  const bytes = Buffer.concat(chunks);
+  const text = bytes.toString('utf8');
+  return { status, headers, bytes, text, json: () => JSON.parse(text) };
 }
 
 /** Writes bytes that need not be HTTP, and reads until the server closes the connection. */
