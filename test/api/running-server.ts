@@ -126,6 +126,28 @@ export async function startServerForTest(
   return server;
 }
 
+/** The ids of a walk through the pages of a search, to its end or through so many pages, with the cursor behind them. */
+export async function walkPages(
+  server: Pick<RunningServer, 'ask'>,
+  query: string,
+  { pages = Number.POSITIVE_INFINITY, check = async (_answer: Answer) => {} } = {},
+) {
+  const messages: Message[] = [];
+  const kept = new URLSearchParams(query);
+  for (let page = 1, next = query; ; page++) {
+    const answer = await server.ask(`/v2/messages?${next}`);
+    expect(answer.status, answer.text.slice(0, 200)).toBe(200);
+    await check(answer);
+    const { data, pagination } = answer.json<SearchBody>();
+    messages.push(...data);
+    const { cursor } = pagination;
+    expect(pagination.hasNextPage).toBe(cursor !== null);
+    if (cursor === null || page === pages)
+      return { messages, ids: messages.map(({ messageId }) => messageId), pages: page, cursor };
+    next = `limit=${kept.get('limit') ?? pagination.limit}&cursor=${cursor}`;
+  }
+}
+
 function ask(
   port: number,
   path: string,

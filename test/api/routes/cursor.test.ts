@@ -3,7 +3,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { MAX_CURSOR_LENGTH } from '../../../src/domain/filters/cursor.ts';
 import { filterNames, filterTable } from '../../../src/domain/filters/filter-table.ts';
 import { makeMessage } from '../../fixtures.ts';
-import { expectError, type RunningServer, type SearchBody, startServer } from '../running-server.ts';
+import {
+  expectError,
+  type RunningServer,
+  type SearchBody,
+  startServer,
+  walkPages,
+} from '../running-server.ts';
 
 const messages = Array.from({ length: 7 }, (_, index) => makeMessage({ number: index + 1 }));
 const newestFirst = messages.map(({ messageId }) => messageId).reverse();
@@ -19,15 +25,11 @@ afterAll(() => server.close());
 
 describe('a cursor', () => {
   test('continues exactly behind its page, until it is null on the last one', async () => {
-    const seen: string[] = [];
     const pages: SearchBody['pagination'][] = [];
-    for (let next: string | null = ''; next !== null; ) {
-      const page: SearchBody = await search(next === '' ? 'limit=3' : `limit=3&cursor=${next}`);
-      seen.push(...page.data.map(({ messageId }) => messageId));
-      pages.push(page.pagination);
-      next = page.pagination.cursor;
-    }
-    expect(seen).toEqual(newestFirst);
+    const { ids } = await walkPages(server, 'limit=3', {
+      check: async ({ json }) => void pages.push(json<SearchBody>().pagination),
+    });
+    expect(ids).toEqual(newestFirst);
     expect(pages.map(({ hasNextPage }) => hasNextPage)).toEqual([true, true, false]);
     expect(pages.at(-1)).toEqual({ limit: 3, hasNextPage: false, cursor: null });
   });
