@@ -217,18 +217,6 @@ describe('a receiver that misbehaves', () => {
     else expect(result).toBe(outcome);
   });
 
-  test('with 101 is tried again, and its dispatcher stops', async () => {
-    const store = await openStoreForTest();
-    const bytes = `HTTP/1.1 101 Switching Protocols\r\n${upgrade}\r\n`;
-    const dispatcher = await runDispatcher(store, [await sayingBytes(bytes)]);
-    await store.apply([newMessage(1)]);
-    await eventually(async () => (await store.webhooks.backlog())[0]).toMatchObject({
-      pending: 1,
-      lastError: 'HTTP 101',
-    });
-    await dispatcher.stop();
-  });
-
   test('that closes kept connections is asked again on a fresh one', async () => {
     let requests = 0;
     const server = createTcpServer((socket) => {

@@ -43,20 +43,17 @@ describe('a cursor', () => {
     expect(cursor).toMatch(/^[A-Za-z0-9_-]+$/);
   });
 
-  test('goes alone, with limit, with view, and with both', async () => {
+  test('goes alone, with limit, with view, and with both; without a limit the default holds', async () => {
     for (const [extra, count] of [
       ['', 4],
       ['&limit=2', 2],
       ['&view=summary', 4],
       ['&view=full&limit=1', 1],
     ] as const) {
-      const { data } = await search(`cursor=${cursor}${extra}`);
+      const { data, pagination } = await search(`cursor=${cursor}${extra}`);
+      expect(pagination.limit).toBe(extra.includes('limit') ? count : 20);
       expect(data.map(({ messageId }) => messageId)).toEqual(newestFirst.slice(3, 3 + count));
     }
-  });
-
-  test('does not remember the limit of its page: without one the default holds', async () => {
-    expect((await search(`cursor=${cursor}`)).pagination.limit).toBe(20);
   });
 
   test('keeps the filters of its search', async () => {
@@ -116,9 +113,6 @@ describe('a cursor that was not given out is rejected with 400 INVALID_CURSOR', 
     ['truncated to half', () => cursor.slice(0, cursor.length / 2)],
     ['truncated to its head', () => cursor.slice(0, 12)],
     ['lengthened', () => `${cursor}AAAA`],
-    ['of another version', () => changed(0)],
-    ['with a damaged checksum', () => changed(3)],
-    ['with a damaged payload', () => changed(20)],
     ['in the wrong letter case', () => cursor.toLowerCase()],
     ['over-long', () => 'A'.repeat(15_000)],
     ['of somebody else', () => Buffer.from('{"id":17,"dir":"next"}').toString('base64url')],
@@ -149,8 +143,7 @@ describe('a cursor that was not given out is rejected with 400 INVALID_CURSOR', 
   test('every single changed byte is found', async () => {
     const last = bytesOf(cursor).length;
     for (let index = 0; index < last; index++) {
-      const { status } = await server.ask(`/v2/messages?cursor=${changed(index)}`);
-      expect(status, `byte ${index}`).toBe(400);
+      expectError(await server.ask(`/v2/messages?cursor=${changed(index)}`), 400, 'INVALID_CURSOR');
     }
   });
 
