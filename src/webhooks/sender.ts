@@ -11,7 +11,6 @@ import http, { type ClientRequest, type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
 import { createRedactor } from '../base/url-parts.ts';
-import type { Subscription } from './subscription.ts';
 
 /** An address that the configuration does not allow as a target. */
 export class PrivateTargetError extends Error {
@@ -108,12 +107,11 @@ const MAX_INFORMATIONAL = 20;
 
 /** Keeps connections to one receiver, at most `connections`. */
 export function createSender(
-  subscription: Subscription,
+  { url, allowPrivate }: { readonly url: URL; readonly allowPrivate: boolean },
   timings: SenderTimings,
   userAgent: string,
   connections: number,
 ) {
-  const { url, allowPrivate } = subscription;
   const transport = url.protocol === 'https:' ? https : http;
   const agent = new transport.Agent({ keepAlive: true, maxSockets: connections });
   const literal = literalAddress(url);

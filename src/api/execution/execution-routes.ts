@@ -1,4 +1,7 @@
-/** Manual executions: their inputs, the transaction that executes a message, and whether it would work now. */
+/**
+ * Manual executions: their inputs, the transaction that executes a message, whether it would work now, and the results of
+ * verifiers.
+ */
 import { parseAddress } from '../../domain/addresses.ts';
 import { reasonJson } from '../../domain/attempt-json.ts';
 import { ApiError, type ErrorCode } from '../../domain/errors.ts';
@@ -6,6 +9,7 @@ import type { AbiInput } from '../../domain/manual-execution/abi-encoding.ts';
 import { isSkipped } from '../../domain/manual-execution/message-order.ts';
 import { transactionGas } from '../../domain/manual-execution/transaction-gas.ts';
 import type { Message } from '../../domain/message.ts';
+import { hasAllVerifications, knownVerifications } from '../../domain/verification.ts';
 import type { BatchInputs, VerifiedInputs } from '../../store/query/execution-inputs.ts';
 import { integer, parametersOf } from '../routes/query-parameters.ts';
 import { messageIdDigits, unknownMessage } from '../routes/requested-message.ts';
@@ -20,7 +24,13 @@ import {
   unavailableInputs,
   uncheckedOrder,
 } from './execution-preparation.ts';
-import { Diagnosis, ExecutionInputs, ManualExecution, type Verified } from './execution-schema.ts';
+import {
+  Diagnosis,
+  ExecutionInputs,
+  ManualExecution,
+  type Verified,
+  VerifierResults,
+} from './execution-schema.ts';
 
 /** 2.0 has 32 bits for it. */
 const MAX_GAS_LIMIT = 2 ** 32 - 1;
@@ -96,6 +106,31 @@ export const executionRoutes: readonly Route[] = [
     async handle({ path }, { preparations, diagnoses }) {
       const preparation = await preparations.prepare(messageIdDigits(path));
       return { body: JSON.stringify(await diagnosisBody(preparation, diagnoses)) };
+    },
+  },
+  {
+    path: '/v1/verifierresults/{messageId}',
+    operationId: 'getVerifierResults',
+    tag: 'Messages',
+    summary: 'Results of the verifiers of a message',
+    description:
+      'For a message of 2.0 that all required verifiers have verified: their results, as the SDK reads them from an ' +
+      'indexer (`--indexer`). They come from the execution or from the verifier results that this service is configured ' +
+      'to read. Before that it is a 404: a client that got some of the results would take them for all.',
+    success: { description: 'The results.', schema: VerifierResults },
+    errors: [404],
+    async handle({ path }, { store }) {
+      const digits = messageIdDigits(path);
+      const found = await store.findMessage(digits);
+      if (!found) throw await unknownMessage(store, digits);
+      const message = JSON.parse(found.record) as Message;
+      if (!hasAllVerifications(message)) {
+        throw new ApiError(
+          'VERIFIER_RESULTS_NOT_FOUND',
+          `Message 0x${digits} ${message.verifiers ? 'is not verified yet, as far as is known here' : 'has no verifiers'}.`,
+        );
+      }
+      return { body: JSON.stringify(resultsOf(message)) };
     },
   },
 ];
@@ -269,5 +304,24 @@ function untriedBody(message: Message, outcome: Diagnosis['outcome'], text: stri
     reason: null,
     opensAt: null,
     block: null,
+  };
+}
+
+function resultsOf(message: Message): VerifierResults {
+  const verifications = knownVerifications(message);
+  const verifiers = verifications.map(({ sourceAddress }) => sourceAddress);
+  return {
+    success: true,
+    results: verifications.map(({ sourceAddress, destAddress, data, timestamp }) => ({
+      verifierResult: {
+        message_id: message.messageId,
+        message_ccv_addresses: verifiers,
+        ccv_data: data,
+        timestamp,
+        verifier_source_address: sourceAddress,
+        verifier_dest_address: destAddress,
+      },
+    })),
+    messageID: message.messageId,
   };
 }

@@ -132,3 +132,25 @@ const Verified = Type.Object(
 export const ExecutionInputs = Type.Union([Batch, Verified]);
 
 export type Verified = ResponseBody<typeof Verified>;
+
+/** In the format of the indexers that the official SDK asks, with their names. */
+export const VerifierResults = Type.Object({
+  success: Type.Literal(true),
+  results: Type.Array(
+    Type.Object({
+      verifierResult: Type.Object({
+        message_id: messageId,
+        message_ccv_addresses: Type.Array(Type.String(), {
+          description: 'The verifiers on the source chain, one for each result.',
+        }),
+        ccv_data: Type.String({ pattern: '^0x([0-9a-f]{2})*$', description: 'Verification data in hex.' }),
+        timestamp: dateTime('Time of the verification.'),
+        verifier_source_address: Type.String({ description: 'Verifier on the source chain.' }),
+        verifier_dest_address: Type.String({ description: 'Verifier on the destination chain.' }),
+      }),
+    }),
+  ),
+  messageID: messageId,
+});
+
+export type VerifierResults = ResponseBody<typeof VerifierResults>;

@@ -23,13 +23,11 @@ const pagePaths = ['/', '/overview', '/failure', '/lane', '/lane/{source}/{dest}
 
 const assetTypes: Readonly<Record<string, MediaType>> = { '.js': 'text/javascript', '.css': 'text/css' };
 
-export interface Explorer {
-  readonly paths: readonly ServedPath[];
-  /** For browsers, at any other address; undefined where the explorer is not built. */
-  readonly notFoundPage?: ServedPath;
-}
-
-export function createExplorer(folder: string, basePath: string): Explorer {
+/** @returns `notFoundPage`: for browsers, at any other address; undefined where the explorer is not built */
+export function createExplorer(
+  folder: string,
+  basePath: string,
+): { readonly paths: readonly ServedPath[]; readonly notFoundPage?: ServedPath } {
   const template = path.join(folder, 'index.html');
   if (!existsSync(template)) return { paths: [...notBuilt(basePath), ...iconAndRobots] };
   const page = createPage(readFileSync(template, 'utf8'), basePath);

@@ -14,7 +14,6 @@ import { messageRoutes } from './messages-route.ts';
 import { lookupRoutes, tokenRoutes } from './names-route.ts';
 import { networkRoutes } from './networks-route.ts';
 import { operationRoutes } from './operations-route.ts';
-import { verifierResultRoutes } from './verifier-results-route.ts';
 
 /** Every route, including those that document the others. */
 export function createRoutes(version: string, basePath = ''): readonly Route[] {
@@ -23,7 +22,6 @@ export function createRoutes(version: string, basePath = ''): readonly Route[] {
     ...messageRoutes,
     ...historyRoutes,
     ...executionRoutes,
-    ...verifierResultRoutes,
     ...streamRoutes,
     ...exportRoutes,
     ...laneRoutes,
@@ -76,7 +74,7 @@ function documentationRoutes(document: () => OpenApiDocument, basePath: string):
       description: 'The same description as a page for people.',
       success: { description: 'The page.' },
       handle: (_request, { store }) => ({
-        body: docsPage(document(), { isSimulated: store.simulated, basePath }),
+        body: docsPage(document(), store.simulated, basePath),
         freshness: 'document',
         headers: {
           'Cross-Origin-Opener-Policy': 'same-origin',

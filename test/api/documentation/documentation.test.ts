@@ -176,7 +176,7 @@ test('whatever stands in the document is shown as text', () => {
     },
   };
   for (const isSimulated of [true, false]) {
-    const whole = docsPage(poisoned, { isSimulated });
+    const whole = docsPage(poisoned, isSimulated);
     const text = whole.replace(`<script>${docsPageScript}</script>`, '');
     expect(text).not.toBe(whole);
     expect(text).not.toMatch(/<script|<img|<b>/);
