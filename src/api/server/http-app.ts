@@ -163,8 +163,8 @@ function withoutBasePath(url: string, basePath: string): string {
 export function registerBasePathRedirect(app: FastifyInstance, basePath: string): void {
   app.addHook('onRequest', (request, reply, done) => {
     const { originalUrl, method } = request;
-    const [path, query] = originalUrl.split(/(?=\?)/, 2);
+    const [path = ''] = originalUrl.split('?', 1);
     if (path !== basePath || (method !== 'GET' && method !== 'HEAD')) return done();
-    reply.redirect(`${basePath}/${query ?? ''}`, 308);
+    reply.redirect(`${basePath}/${originalUrl.slice(path.length)}`, 308);
   });
 }
