@@ -56,11 +56,12 @@ test('a diagnosis and a transaction that are not to be had say why', async () =>
       [odd, inputsOf(odd, `0x${'ab'.repeat(32)}`)],
     ],
   );
+  const noInputs = 'EXECUTION_INPUTS_NOT_FOUND';
   const cases: readonly [Message, Diagnosis['outcome'], RegExp, ErrorCode][] = [
     [toSolana, 'impossible', /goes to .*Solana.*not an EVM chain.*ccip-cli/s, 'MANUAL_EXECUTION_UNSUPPORTED'],
-    [imported, 'not-yet', /from an import only.*Index its source network/s, 'EXECUTION_INPUTS_NOT_FOUND'],
-    [mirrored, 'not-yet', /cannot be used.*mirrored server.*Index its/s, 'EXECUTION_INPUTS_NOT_FOUND'],
-    [broken, 'not-yet', /inputs that cannot be used.*mirrored server/s, 'EXECUTION_INPUTS_NOT_FOUND'],
+    [imported, 'not-yet', /known from an import only.*Index its source network/s, noInputs],
+    [mirrored, 'not-yet', /inputs that cannot be used.*mirrored server.*Index its networks/s, noInputs],
+    [broken, 'not-yet', /inputs that cannot be used.*mirrored server/s, noInputs],
     [odd, 'impossible', /version 9\.9\.9, whose off-ramps are not known/, 'MANUAL_EXECUTION_UNSUPPORTED'],
     [done, 'executed', /executed successfully/, 'MESSAGE_ALREADY_EXECUTED'],
   ];
