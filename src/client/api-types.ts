@@ -8,27 +8,30 @@ import type { SearchResult } from '../api/routes/response-schema.ts';
 import type { Message } from '../domain/message.ts';
 
 export type { Diagnosis, ManualExecution } from '../api/execution/execution-schema.ts';
-export type { FailureGroup, Failures, MessageReasons } from '../api/routes/failures-schema.ts';
 export type {
   Attempt,
   Attempts,
+  FailureGroup,
+  Failures,
   History as MessageHistory,
+  MessageReasons,
   Reason as FailureReason,
   Stage,
 } from '../api/routes/history-schema.ts';
+export type { Label, LabelList, Lookup, LookupMatch, Token, TokenList } from '../api/routes/names-schema.ts';
 export type {
   Completeness,
   Delivery,
+  Indexing,
   Lane,
   LaneList,
+  Network,
+  NetworkList,
+  Readiness,
   Stats,
   StatusCounts,
-} from '../api/routes/lanes-schema.ts';
-export type { Label, LabelList, Lookup, LookupMatch } from '../api/routes/lookup-schema.ts';
-export type { Indexing, Network, NetworkList } from '../api/routes/networks-schema.ts';
-export type { Readiness } from '../api/routes/operations-schema.ts';
+} from '../api/routes/networks-schema.ts';
 export type { ErrorBody, SearchResult } from '../api/routes/response-schema.ts';
-export type { Token, TokenList } from '../api/routes/tokens-schema.ts';
 export type { Message } from '../domain/message.ts';
 
 /** A page of full records: the response to a search without `view=summary`. */

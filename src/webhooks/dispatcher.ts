@@ -57,10 +57,7 @@ export interface DispatcherOptions {
   readonly timings?: Partial<DispatcherTimings>;
 }
 
-export interface Dispatcher {
-  /** Waits for attempts in flight, for at most `stopMs`, and releases the leases. */
-  stop(): Promise<void>;
-}
+export type Dispatcher = ReturnType<typeof startDispatcher>;
 
 const CHANGES_PER_READ = 500;
 /** Attempts in flight to one receiver; 1 during an outage of it. */
@@ -76,29 +73,24 @@ const OUTAGE_FAILURES = 5;
 export const MAX_PENDING = 10_000;
 
 /** @example const dispatcher = startDispatcher({ store, subscriptions, log, userAgent, now: Date.now, random: Math.random }) */
-export function startDispatcher(options: DispatcherOptions): Dispatcher {
+export function startDispatcher(options: DispatcherOptions) {
   const { store, subscriptions } = options;
-  if (subscriptions.length === 0) return { stop: async () => undefined };
   const loops = subscriptions.map((subscription) => startSubscriptionLoop(subscription, options));
-  const listener = store.onChanges((latest) => {
+  const wakeAll = (latest?: number) => {
     for (const loop of loops) loop.wake(latest);
-  });
+  };
+  const listener = loops.length > 0 ? store.onChanges(wakeAll) : undefined;
   return {
-    async stop() {
-      await listener.close();
+    /** Waits for attempts in flight, for at most `stopMs`, and releases the leases. */
+    async stop(): Promise<void> {
+      await listener?.close();
       await Promise.all(loops.map((loop) => loop.stop()));
     },
   };
 }
 
-interface SubscriptionLoop {
-  /** The history may have grown, or is at this position. */
-  wake(latest?: number): void;
-  stop(): Promise<void>;
-}
-
 /** The loops of one subscription: one keeps the lease, one reads changes and starts attempts. */
-function startSubscriptionLoop(subscription: Subscription, options: DispatcherOptions): SubscriptionLoop {
+function startSubscriptionLoop(subscription: Subscription, options: DispatcherOptions) {
   const { store, log, now, random, userAgent } = options;
   const timings = { ...dispatcherTimings, ...options.timings };
   const { webhooks } = store;
@@ -271,12 +263,13 @@ function startSubscriptionLoop(subscription: Subscription, options: DispatcherOp
 
   const running = [keepLease(), work()];
   return {
-    wake(latest) {
+    /** The history may have grown, or is at this position. */
+    wake(latest?: number): void {
       if (latest !== undefined && position !== undefined && latest <= Number(position)) return;
       mayHaveGrown = true;
       wakeUp.signal();
     },
-    async stop() {
+    async stop(): Promise<void> {
       stopping.abort();
       wakeUp.signal();
       const timer = setTimeout(() => attemptsController.abort(), timings.stopMs);

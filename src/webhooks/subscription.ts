@@ -5,7 +5,7 @@ import { ApiError } from '../domain/errors.ts';
 import { filterNames } from '../domain/filters/filter-table.ts';
 import type { Filters } from '../domain/filters/query.ts';
 import { parseSearch } from '../domain/filters/search-parameters.ts';
-import { isPublicAddress, literalAddress } from './public-address.ts';
+import { isPublicAddress, literalAddress } from './sender.ts';
 
 export interface Subscription {
   readonly name: string;

@@ -32,6 +32,7 @@ export interface AskOptions {
 export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
+  readonly bytes: Buffer;
   readonly text: string;
   /** The body as JSON; throws where it is none. */
   readonly json: <T = ErrorBody>() => T;
@@ -125,6 +126,28 @@ export async function startServerForTest(
   return server;
 }
 
+/** The ids of a walk through the pages of a search, to its end or through so many pages, with the cursor behind them. */
+export async function walkPages(
+  server: Pick<RunningServer, 'ask'>,
+  query: string,
+  { pages = Number.POSITIVE_INFINITY, check = async (_answer: Answer) => {} } = {},
+) {
+  const messages: Message[] = [];
+  const kept = new URLSearchParams(query);
+  for (let page = 1, next = query; ; page++) {
+    const answer = await server.ask(`/v2/messages?${next}`);
+    expect(answer.status, answer.text.slice(0, 200)).toBe(200);
+    await check(answer);
+    const { data, pagination } = answer.json<SearchBody>();
+    messages.push(...data);
+    const { cursor } = pagination;
+    expect(pagination.hasNextPage).toBe(cursor !== null);
+    if (cursor === null || page === pages)
+      return { messages, ids: messages.map(({ messageId }) => messageId), pages: page, cursor };
+    next = `limit=${kept.get('limit') ?? pagination.limit}&cursor=${cursor}`;
+  }
+}
+
 function ask(
   port: number,
   path: string,
@@ -146,8 +169,9 @@ function ask(
 }
 
 function answer(status: number, headers: IncomingHttpHeaders, chunks: readonly Buffer[]): Answer {
-  const text = Buffer.concat(chunks).toString('utf8');
-  return { status, headers, text, json: () => JSON.parse(text) };
+  const bytes = Buffer.concat(chunks);
+  const text = bytes.toString('utf8');
+  return { status, headers, bytes, text, json: () => JSON.parse(text) };
 }
 
 /** Writes bytes that need not be HTTP, and reads until the server closes the connection. */

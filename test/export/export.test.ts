@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { statuses } from '../../src/domain/lifecycle.ts';
 import type { Message } from '../../src/domain/message.ts';
 import { importRecords } from '../../src/ingest/import/import.ts';
-import { expectError, type SearchBody, serverForAll, startServerForTest } from '../api/running-server.ts';
+import { expectError, serverForAll, startServerForTest, walkPages } from '../api/running-server.ts';
 import { isOnCluster, openTestStore } from '../database.ts';
 import { sampleMessages, tokenToEvm } from '../fixtures/sample-messages.ts';
 import { evmAddress, fuji, makeMessage, makeSnapshot, sepolia, solanaDevnet } from '../fixtures.ts';
@@ -32,17 +32,6 @@ const crowd = Array.from({ length: 700 }, (_, index) =>
 );
 
 const server = serverForAll([...sampleMessages, formula, ...crowd]);
-
-async function walk(filters: string): Promise<Message[]> {
-  const all: Message[] = [];
-  let query = filters;
-  for (;;) {
-    const { data, pagination } = (await server.ask(`/v2/messages?limit=100&${query}`)).json<SearchBody>();
-    all.push(...data);
-    if (pagination.cursor === null) return all;
-    query = `cursor=${pagination.cursor}`;
-  }
-}
 
 const records = (ndjson: string) =>
   ndjson
@@ -74,12 +63,12 @@ test('an export has the rows of a page walk, row for row, whatever the filters',
   await fc.assert(
     fc.asyncProperty(anyFilters, async (filters) => {
       const query = new URLSearchParams(filters as Record<string, string>).toString();
-      const walked = await walk(query);
+      const { messages: walked, ids } = await walkPages(server, `limit=100&${query}`);
       const exported = await server.ask(`/v2/messages/export?format=ndjson&${query}`);
       expect(exported.status).toBe(200);
       expect(records(exported.text)).toEqual(walked);
       const table = readCsv((await server.ask(`/v2/messages/export?${query}`)).text);
-      expect(table.map(({ messageId }) => messageId)).toEqual(walked.map(({ messageId }) => messageId));
+      expect(table.map(({ messageId }) => messageId)).toEqual(ids);
       rows += walked.length;
     }),
     { numRuns: 40, examples: [[{}]] },

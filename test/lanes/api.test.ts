@@ -1,8 +1,7 @@
 /** Lanes, latency, networks and totals over HTTP, and as the ecosystem's client reads them. */
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
-import type { LaneList, Stats } from '../../src/api/routes/lanes-schema.ts';
-import type { NetworkList } from '../../src/api/routes/networks-schema.ts';
+import type { LaneList, NetworkList, Stats } from '../../src/api/routes/networks-schema.ts';
 import { statuses } from '../../src/domain/lifecycle.ts';
 import type { Message, NetworkInfo } from '../../src/domain/message.ts';
 import { networks } from '../../src/domain/networks/networks.ts';

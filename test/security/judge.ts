@@ -68,14 +68,14 @@ export function createJudge(
   };
 
   const exportProblem = (parameters: RawParameters, answer: WireAnswer): string | undefined => {
-    const asked = attempt(() => parseFilters(parameters, ['format', 'attempts']));
+    const asked = attempt(() => parseFilters(parameters, { format: String, attempts: String }));
     if (asked instanceof ApiError) return `is 200 and should be rejected: ${asked.message}`;
     const expected = newestFirst
       .filter((message) => matches(asked.filters as Filters, message))
       .map(({ messageId }) => messageId);
     const text = answer.body.toString();
     const rows =
-      asked.values.get('format') === 'ndjson'
+      asked.format === 'ndjson'
         ? text
             .split('\n')
             .filter((line) => line !== '')

@@ -12,8 +12,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import { connect } from 'node:net';
 import path from 'node:path';
 import { afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { publicLookup } from '../../src/webhooks/public-address.ts';
-import { createSender } from '../../src/webhooks/sender.ts';
+import { createSender, publicLookup } from '../../src/webhooks/sender.ts';
 import {
   buildProgram,
   configFile,

@@ -17,6 +17,7 @@ import {
   openStoreForTest,
   runDispatcher,
   SECRET,
+  startDelivering,
   startReceiver,
   statusesOnTheWay,
   subscriptionTo,
@@ -27,8 +28,7 @@ const isFull = process.env.LANESCAN_TEST_SCALE === 'full';
 
 describe('a delivery', () => {
   test('is accepted by the Standard Webhooks library, and refused when anything of it was changed', async () => {
-    const [store, receiver] = [await openStoreForTest(), await startReceiver()];
-    await runDispatcher(store, [subscriptionTo(receiver.url)]);
+    const { store, receiver } = await startDelivering();
     await store.apply([newMessage(1)]);
     await untilSettled(store);
     const [receipt] = receiver.receipts;
@@ -62,8 +62,7 @@ describe('a delivery', () => {
   });
 
   test('tells what changed, from which status, with the whole record and a version that grows', async () => {
-    const [store, receiver] = [await openStoreForTest(), await startReceiver()];
-    await runDispatcher(store, [subscriptionTo(receiver.url)]);
+    const { store, receiver } = await startDelivering();
     const message = makeMessage({ number: 1 });
     await store.apply([makeSent(message)]);
     await untilSettled(store);
@@ -298,13 +297,12 @@ describe('a receiver that fails', () => {
   });
 
   test('for too long has its deliveries parked, and gets them when they are replayed', async () => {
-    const [store, receiver] = [await openStoreForTest(), await startReceiver()];
-    receiver.reply = () => ({ status: 404, body: 'not here' });
     let later = 0;
-    const dispatcher = await runDispatcher(store, [subscriptionTo(receiver.url)], {
+    const { store, receiver, dispatcher } = await startDelivering({
       now: () => Date.now() + later,
       timings: { retryForMs: 3_600_000 },
     });
+    receiver.reply = () => ({ status: 404, body: 'not here' });
     await store.apply([newMessage(1), newMessage(2)]);
     const attempts = (id: string) => receiver.receipts.filter((receipt) => receipt.id === id).length;
     await eventually(() => Math.min(attempts('ops_1'), attempts('ops_2'))).toBeGreaterThanOrEqual(2);
@@ -321,15 +319,6 @@ describe('a receiver that fails', () => {
     await untilSettled(store);
     expect(distinctIds(receiver.accepted)).toEqual(new Set(['ops_1', 'ops_2', 'ops_3']));
     expect((await store.webhooks.backlog())[0]).toMatchObject({ parked: 0, delivered: 3 });
-  });
-
-  test('that says 410 Gone is not asked again', async () => {
-    const [store, receiver] = [await openStoreForTest(), await startReceiver()];
-    receiver.reply = () => ({ status: 410 });
-    await runDispatcher(store, [subscriptionTo(receiver.url)]);
-    await store.apply([newMessage(1)]);
-    await eventually(async () => (await store.webhooks.backlog())[0]?.parked).toBe(1);
-    expect(receiver.receipts).toHaveLength(1);
   });
 });
 
@@ -385,8 +374,7 @@ describe('bounds of a subscription', () => {
   test('10,000 deliveries wait; what comes after them stays in the history until there is room', {
     tags: 'slow',
   }, async () => {
-    const [store, receiver] = [await openStoreForTest(), await startReceiver()];
-    await runDispatcher(store, [subscriptionTo(receiver.url)]);
+    const { store, receiver } = await startDelivering();
     await query(
       store.url,
       `insert into webhook_delivery (message_id, subscription, position, next_attempt_at)
@@ -406,11 +394,12 @@ describe('bounds of a subscription', () => {
     await eventually(() => receiver.accepted.map(({ id }) => id)).toEqual(['ops_1']);
   });
 
-  test('what is parked is kept for 30 days', { tags: 'slow' }, async () => {
-    const [store, receiver] = [await openStoreForTest(), await startReceiver()];
-    receiver.reply = () => ({ status: 410 });
+  test('what is answered with 410 Gone is not sent again: it is parked, and kept for 30 days', {
+    tags: 'slow',
+  }, async () => {
     let clock = Date.now();
-    const dispatcher = await runDispatcher(store, [subscriptionTo(receiver.url)], { now: () => clock });
+    const { store, receiver, dispatcher } = await startDelivering({ now: () => clock });
+    receiver.reply = () => ({ status: 410 });
     const park = async (number: number, parked: number) => {
       await store.apply([newMessage(number)]);
       await eventually(() => dispatcher.log.filter((line) => line.includes('is parked')).length).toBe(number);
@@ -421,6 +410,7 @@ describe('bounds of a subscription', () => {
     await park(2, 2);
     clock += 1;
     await park(3, 2);
+    expect(receiver.receipts).toHaveLength(3);
   });
 
   test('a dispatcher that is stopped gives up what a receiver does not answer, and the next one delivers it', async () => {

@@ -161,6 +161,13 @@ export async function runDispatcher(
   return { stop, log };
 }
 
+/** A store, a receiver, and a dispatcher that delivers every change from the one to the other. */
+export async function startDelivering(given: Partial<DispatcherOptions> = {}) {
+  const [store, receiver] = [await openStoreForTest(), await startReceiver()];
+  const dispatcher = await runDispatcher(store, [subscriptionTo(receiver.url)], given);
+  return { store, receiver, dispatcher };
+}
+
 export const newMessage = (number: number, overrides: Partial<Message> = {}) =>
   makeSnapshot(makeMessage({ number, ...overrides }));
 

@@ -25,7 +25,7 @@ describe('an attempt', () => {
     expect(decide({ status })).toEqual({ kind: 'delivered' });
   });
 
-  test.each([301, 304, 400, 401, 404, 408, 425, 429, 500, 502, 503])(
+  test.each([101, 301, 304, 400, 401, 404, 408, 425, 429, 500, 502, 503])(
     'answered with %i is made again',
     (status) => {
       expect(pauseOf(decide({ status }))).toBe(5_000);
@@ -41,6 +41,8 @@ describe('an attempt', () => {
   test('is the last after a day, which is not left out by a long pause before it', () => {
     expect(pauseOf(decide({}, { number: 30, age: 23.5 * HOUR }))).toBe(0.5 * HOUR);
     expect(decide({}, { number: 31, age: 24 * HOUR }).kind).toBe('park');
+    // The receiver unsubscribes.
+    expect(decide({ status: 410 }).kind).toBe('park');
   });
 
   test.each([

@@ -4,8 +4,7 @@ import type { RequestListener } from 'node:http';
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { isPublicAddress, publicLookup } from '../../src/webhooks/public-address.ts';
-import { createSender } from '../../src/webhooks/sender.ts';
+import { createSender, isPublicAddress, publicLookup } from '../../src/webhooks/sender.ts';
 import { listenWith } from '../listening.ts';
 import {
   eventually,
@@ -216,18 +215,6 @@ describe('a receiver that misbehaves', () => {
     );
     if (outcome instanceof RegExp) expect(result).toMatch(outcome);
     else expect(result).toBe(outcome);
-  });
-
-  test('with 101 is tried again, and its dispatcher stops', async () => {
-    const store = await openStoreForTest();
-    const bytes = `HTTP/1.1 101 Switching Protocols\r\n${upgrade}\r\n`;
-    const dispatcher = await runDispatcher(store, [await sayingBytes(bytes)]);
-    await store.apply([newMessage(1)]);
-    await eventually(async () => (await store.webhooks.backlog())[0]).toMatchObject({
-      pending: 1,
-      lastError: 'HTTP 101',
-    });
-    await dispatcher.stop();
   });
 
   test('that closes kept connections is asked again on a fresh one', async () => {

@@ -6,18 +6,12 @@
  */
 import { errorCatalogue } from '../../domain/errors.ts';
 import type { Status } from '../../domain/lifecycle.ts';
-import { docsPageScript, EXAMPLE_ORIGIN } from './docs-page-script.ts';
-import { docsPageStyle } from './docs-page-style.ts';
+import { docsPageScript, docsPageStyle, EXAMPLE_ORIGIN } from './docs-page-assets.ts';
 import { Html, html, prose } from './html.ts';
 import type { JsonSchema, OpenApiDocument, Operation, Reference, Response } from './openapi.ts';
 
-export interface DocsPageOptions {
-  readonly isSimulated: boolean;
-  /** The prefix of all URLs; empty by default. */
-  readonly basePath?: string;
-}
-
-export function docsPage(document: OpenApiDocument, { isSimulated, basePath = '' }: DocsPageOptions): string {
+/** @param basePath the prefix of all URLs */
+export function docsPage(document: OpenApiDocument, isSimulated: boolean, basePath = ''): string {
   const { info, components } = document;
   const sections: readonly Section[] = [
     { id: 'quick-start', title: 'Quick start', body: quickStart(document) },

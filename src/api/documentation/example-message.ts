@@ -1,6 +1,13 @@
 /** The example record of the documentation: a message in flight, with every field of the contract, and later ones. */
 import type { Message } from '../../domain/message.ts';
 
+type FeeItem = NonNullable<Message['fees']['fixedFeesDetails']['items']>[number];
+const fee = (contractAddress: string, feeType: FeeItem['feeType'], amount: string): FeeItem => ({
+  contractAddress,
+  feeType,
+  amount,
+});
+
 export const exampleMessage: Message = {
   messageId: '0xec51cfadfc37711e366b090180ed15baa9b9b23b590765a057c1f995e4ad53c6',
   origin: '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266',
@@ -87,31 +94,11 @@ export const exampleMessage: Message = {
       tokenAddress: '0x779877A7B0D9E8603169DdbD7836e478b4624789',
       totalAmount: '61000000000000000',
       items: [
-        {
-          contractAddress: '0xFE0704B90908A534E23C68E6cE3773d0EAb9F2F4',
-          feeType: 'VERIFIER',
-          amount: '20000000000000000',
-        },
-        {
-          contractAddress: '0xfE71337C6a001522B44a3d85B583B6e76914aD9f',
-          feeType: 'VERIFIER',
-          amount: '10000000000000000',
-        },
-        {
-          contractAddress: '0x043823536435d1b3ba931761F64565E44befae20',
-          feeType: 'TOKEN_POOL',
-          amount: '1000000000000000',
-        },
-        {
-          contractAddress: '0xEbbB90b69191c95014546fB328a1B5D2eC72DB37',
-          feeType: 'EXECUTOR',
-          amount: '25000000000000000',
-        },
-        {
-          contractAddress: '0x2C2Ad3cDb0D06389C7eeFBDeA6987f5C070128AF',
-          feeType: 'NETWORK',
-          amount: '5000000000000000',
-        },
+        fee('0xFE0704B90908A534E23C68E6cE3773d0EAb9F2F4', 'VERIFIER', '20000000000000000'),
+        fee('0xfE71337C6a001522B44a3d85B583B6e76914aD9f', 'VERIFIER', '10000000000000000'),
+        fee('0x043823536435d1b3ba931761F64565E44befae20', 'TOKEN_POOL', '1000000000000000'),
+        fee('0xEbbB90b69191c95014546fB328a1B5D2eC72DB37', 'EXECUTOR', '25000000000000000'),
+        fee('0x2C2Ad3cDb0D06389C7eeFBDeA6987f5C070128AF', 'NETWORK', '5000000000000000'),
       ],
     },
   },

@@ -2,7 +2,7 @@
 import { errorCatalogue } from '../../domain/errors.ts';
 import { namedSchemas, type SchemaName, schemaDescriptions } from '../routes/response-schema.ts';
 import { type HeaderName, headerFields } from '../server/header-fields.ts';
-import { pathsOf, type Route, type RouteParameter } from '../server/route.ts';
+import { mediaTypesOf, pathsOf, type Route, type RouteParameter } from '../server/route.ts';
 import { exampleMessage } from './example-message.ts';
 
 /** Error statuses of every path. */
@@ -124,7 +124,7 @@ function operationOf(route: Route) {
         ...(route.success.headers ?? []),
       ]),
       content: Object.fromEntries(
-        [route.mediaType, ...(route.otherMediaTypes ?? [])].map((mediaType) => [
+        mediaTypesOf(route).map((mediaType) => [
           mediaType,
           { schema: (route.success.schema as JsonSchema) ?? { type: 'string' } },
         ]),

@@ -11,24 +11,7 @@ import { ApiError } from '../../domain/errors.ts';
 import type { NetworkInfo } from '../../domain/message.ts';
 import type { WorkerPeers } from '../server/worker-peers.ts';
 
-export interface CallBudget {
-  /** Waits until so many calls to a network may be sent. Throws a `BudgetError` where they may not, or not soon. */
-  spend(
-    network: Pick<NetworkInfo, 'chainSelector' | 'name'>,
-    calls: number,
-    perSecond: number,
-  ): Promise<void>;
-}
-
-export interface CallBudgetOptions {
-  readonly log: Pick<FastifyBaseLogger, 'warn'>;
-  /** For each network, from 00:00 UTC. */
-  readonly perDay?: number | undefined;
-  readonly peers?: WorkerPeers | undefined;
-  readonly onCalls?: ((calls: number) => void) | undefined;
-  /** Milliseconds since 1970. */
-  readonly now?: () => number;
-}
+export type CallBudget = ReturnType<typeof createCallBudget>;
 
 /** The calls may not be sent now; nothing was sent. */
 export class BudgetError extends ApiError {
@@ -54,13 +37,16 @@ interface Account {
   perSecond: number;
 }
 
-export function createCallBudget({
-  log,
-  perDay = DEFAULT_CALLS_PER_DAY,
-  peers,
-  onCalls,
-  now = Date.now,
-}: CallBudgetOptions): CallBudget {
+export function createCallBudget(options: {
+  readonly log: Pick<FastifyBaseLogger, 'warn'>;
+  /** For each network, from 00:00 UTC. */
+  readonly perDay?: number | undefined;
+  readonly peers?: WorkerPeers | undefined;
+  readonly onCalls?: (calls: number) => void;
+  /** Milliseconds since 1970. */
+  readonly now?: () => number;
+}) {
+  const { log, perDay = DEFAULT_CALLS_PER_DAY, peers, onCalls, now = Date.now } = options;
   const accounts = new Map<string, Account>();
 
   const accountOf = (chainSelector: string): Account => {
@@ -84,7 +70,12 @@ export function createCallBudget({
   });
 
   return {
-    async spend({ chainSelector, name }, calls, perSecond) {
+    /** Waits until so many calls to a network may be sent. Throws a `BudgetError` where they may not, or not soon. */
+    async spend(
+      { chainSelector, name }: Pick<NetworkInfo, 'chainSelector' | 'name'>,
+      calls: number,
+      perSecond: number,
+    ): Promise<void> {
       const account = accountOf(chainSelector);
       if (account.spent + calls > perDay) {
         if (!account.isReported)

@@ -4,10 +4,14 @@
  */
 import type { FastifyBaseLogger } from 'fastify';
 import { ApiError } from '../../domain/errors.ts';
-import { type DestinationCalls, type Diagnosis, diagnose } from '../../domain/manual-execution/diagnosis.ts';
+import {
+  type CallOutcome,
+  type DestinationCalls,
+  type Diagnosis,
+  diagnose,
+} from '../../domain/manual-execution/diagnosis.ts';
 import { isSkipped } from '../../domain/manual-execution/message-order.ts';
 import { BudgetError, type CallBudget } from './call-budget.ts';
-import { cacheCalls } from './call-cache.ts';
 import type { ReadyExecution } from './execution-preparation.ts';
 
 export interface Destination {
@@ -22,20 +26,7 @@ export interface Destinations {
   destinationOf(chainSelector: string): Promise<Destination | undefined>;
 }
 
-export interface Diagnoses {
-  /** Whether an endpoint of the message's destination is configured. */
-  canTry(execution: ReadyExecution): Promise<boolean>;
-  /** Only where it can be tried. Throws an ApiError where it cannot be found out now. */
-  diagnose(execution: ReadyExecution, gasLimit?: number): Promise<Diagnosis>;
-}
-
-export interface DiagnosesOptions {
-  readonly destinations?: Destinations | undefined;
-  readonly budget: CallBudget;
-  readonly log: Pick<FastifyBaseLogger, 'warn'>;
-  readonly onOutcome?: ((outcome: DiagnosisOutcome) => void) | undefined;
-  readonly limits?: Partial<DiagnosisLimits>;
-}
+export type Diagnoses = ReturnType<typeof createDiagnoses>;
 
 /** `refused`: too many at once. `over-budget`: too many calls. `unanswered`: the endpoints did not answer in time. */
 export const diagnosisOutcomes = [
@@ -49,23 +40,14 @@ export const diagnosisOutcomes = [
 ] as const;
 export type DiagnosisOutcome = (typeof diagnosisOutcomes)[number];
 
-export interface DiagnosisLimits {
-  /** Simulations at once; more are rejected. */
-  readonly concurrent: number;
-  /** Simulations of one diagnosis may take so long together. */
-  readonly timeoutMs: number;
-  /** How long a diagnosis is served again. */
-  readonly ttlMs: number;
-  /** Messages of which diagnoses are kept. */
-  readonly maxMessages: number;
-}
-
-const defaultLimits: DiagnosisLimits = {
-  concurrent: 8,
-  timeoutMs: 30_000,
-  ttlMs: 5_000,
-  maxMessages: 500,
-};
+/** Simulations at once; more are rejected. */
+const MAX_CONCURRENT = 8;
+/** Simulations of one diagnosis may take so long together. */
+const TIMEOUT_MS = 30_000;
+/** How long a diagnosis is served again. */
+const TTL_MS = 5_000;
+/** Messages of which diagnoses are kept. */
+const MAX_MESSAGES = 500;
 
 interface Entry {
   readonly diagnosis: Promise<Diagnosis>;
@@ -83,14 +65,13 @@ interface Subject {
 /** The key of an outcome that no gas limit changes. */
 const ANY_GAS_LIMIT = 'any';
 
-export function createDiagnoses({
-  destinations,
-  budget,
-  log,
-  onOutcome,
-  limits,
-}: DiagnosesOptions): Diagnoses {
-  const { concurrent, timeoutMs, ttlMs, maxMessages } = { ...defaultLimits, ...limits };
+export function createDiagnoses(options: {
+  readonly destinations?: Destinations | undefined;
+  readonly budget: CallBudget;
+  readonly log: Pick<FastifyBaseLogger, 'warn'>;
+  readonly onOutcome?: (outcome: DiagnosisOutcome) => void;
+}) {
+  const { destinations, budget, log, onOutcome } = options;
   const subjects = new Map<string, Promise<Subject>>();
   let running = 0;
 
@@ -118,7 +99,7 @@ export function createDiagnoses({
     const cacheable = [stateCall, thresholdCall?.data, order?.nonceCall, order?.managerCall?.data].flatMap(
       (data) => data ?? [],
     );
-    return { calls: cacheCalls(budgeted, cacheable, ttlMs), entries: new Map() };
+    return { calls: cacheCalls(budgeted, cacheable), entries: new Map() };
   };
 
   /** A message that has changed since is another subject: it is tried anew. */
@@ -127,7 +108,7 @@ export function createDiagnoses({
     const subject = subjects.get(key) ?? openSubject(execution);
     subjects.delete(key);
     subjects.set(key, subject);
-    if (subjects.size > maxMessages) subjects.delete(subjects.keys().next().value as string);
+    if (subjects.size > MAX_MESSAGES) subjects.delete(subjects.keys().next().value as string);
     return subject;
   };
 
@@ -138,12 +119,12 @@ export function createDiagnoses({
   ): Promise<Diagnosis> => {
     const { name } = execution.message.destNetworkInfo;
     if (!calls) throw new Error(`No endpoint of ${name} is configured.`);
-    if (running >= concurrent) {
+    if (running >= MAX_CONCURRENT) {
       onOutcome?.('refused');
       throw new ApiError('DIAGNOSIS_FAILED', 'Too many executions are being tried. Try again shortly.');
     }
     running++;
-    const timeout = AbortSignal.timeout(timeoutMs);
+    const timeout = AbortSignal.timeout(TIMEOUT_MS);
     const expired = new Promise<never>((_, reject) => {
       timeout.addEventListener('abort', () => reject(timeout.reason), { once: true });
     });
@@ -172,8 +153,10 @@ export function createDiagnoses({
   };
 
   return {
-    canTry: async (execution) => (await destinationOf(execution)) !== undefined,
-    async diagnose(execution, gasLimit) {
+    /** Whether an endpoint of the message's destination is configured. */
+    canTry: async (execution: ReadyExecution) => (await destinationOf(execution)) !== undefined,
+    /** Only where it can be tried. Throws an ApiError where it cannot be found out now. */
+    async diagnose(execution: ReadyExecution, gasLimit?: number): Promise<Diagnosis> {
       const { calls, entries } = await subjectOf(execution);
       for (const [key, { validUntil }] of entries) if (validUntil <= performance.now()) entries.delete(key);
       const known = entries.get(ANY_GAS_LIMIT) ?? entries.get(gasLimit);
@@ -185,7 +168,7 @@ export function createDiagnoses({
       entries.set(gasLimit, entry);
       entry.diagnosis.then(
         ({ outcome, reason }) => {
-          entry.validUntil = performance.now() + ttlMs;
+          entry.validUntil = performance.now() + TTL_MS;
           if (outcome === 'executed' || outcome === 'not-yet' || isSkipped(reason))
             entries.set(ANY_GAS_LIMIT, entry);
         },
@@ -193,5 +176,38 @@ export function createDiagnoses({
       );
       return entry.diagnosis;
     },
+  };
+}
+
+/**
+ * Caches those simulated calls of one message that no gas limit changes, such as the one for its state: visitors try several
+ * limits, and each trial would ask again.
+ *
+ * @param cacheable the data of those calls
+ */
+function cacheCalls(destination: DestinationCalls, cacheable: readonly string[]): DestinationCalls {
+  const known = new Map<string, { readonly outcome: Promise<CallOutcome>; readonly validUntil: number }>();
+  return {
+    async simulate(calls) {
+      for (const [data, { validUntil }] of known) if (validUntil <= performance.now()) known.delete(data);
+      const missing = calls.filter(({ data }) => !known.has(data));
+      // The block is that of the calls which are sent now.
+      const sent = missing.length > 0 ? missing : calls;
+      const answer = destination.simulate(sent);
+      const validUntil = performance.now() + TTL_MS;
+      const outcomes = calls.map((call): Promise<CallOutcome> => {
+        const earlier = known.get(call.data);
+        if (earlier && missing.length > 0) return earlier.outcome;
+        const outcome = answer.then(({ outcomes }) => outcomes[sent.indexOf(call)] as CallOutcome);
+        if (!cacheable.includes(call.data)) return outcome;
+        known.set(call.data, { outcome, validUntil });
+        // Whoever waits for it sees the failure; whoever comes next asks again.
+        outcome.catch(() => known.delete(call.data));
+        return outcome;
+      });
+      const [{ block }, ...found] = await Promise.all([answer, ...outcomes]);
+      return { block, outcomes: found };
+    },
+    estimateGas: (calls) => destination.estimateGas(calls),
   };
 }

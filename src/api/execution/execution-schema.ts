@@ -1,19 +1,27 @@
 /** Schemas of manual executions: the diagnosis of a message, the transaction that executes it, and its inputs. */
 import Type from 'typebox';
 import { Reason } from '../routes/history-schema.ts';
-import { dateTime, decimal, oneOf, orNull, type ResponseBody } from '../routes/response-schema.ts';
+import {
+  dateTime,
+  decimal,
+  flag,
+  list,
+  messageId,
+  oneOf,
+  orNull,
+  type ResponseBody,
+  text,
+} from '../routes/response-schema.ts';
 
 export const Diagnosis = Type.Object({
-  messageId: Type.String({ pattern: '^0x[a-f0-9]{64}$' }),
-  network: Type.String({ description: 'Name of the destination.' }),
+  messageId: messageId,
+  network: text('Name of the destination.'),
   outcome: oneOf(
     ['succeeds', 'fails', 'not-yet', 'executed', 'impossible', 'untried'],
     'Expected result of a manual execution now. `not-yet`: the off-ramp would not accept it yet, or inputs are missing. ' +
       '`impossible`: it cannot be built here. `untried`: this service has no endpoint of the destination.',
   ),
-  text: Type.String({
-    description: 'The same in sentences. They may quote untrusted contracts: show them as text.',
-  }),
+  text: text('The same in sentences. They may quote untrusted contracts: show them as text.'),
   gasLimit: orNull(
     decimal('Gas limit for the receiver that the execution needs; a parameter of `/manual-execution`.'),
     'Null where the message’s own limit is enough, or no other limit is known to help.',
@@ -35,9 +43,9 @@ export type Diagnosis = ResponseBody<typeof Diagnosis>;
 const evmAddress = (description: string) => Type.String({ pattern: '^0x[a-fA-F0-9]{40}$', description });
 
 export const ManualExecution = Type.Object({
-  messageId: Type.String({ pattern: '^0x[a-f0-9]{64}$' }),
-  version: Type.String({ description: 'Version of the off-ramp, such as `1.6`.' }),
-  network: Type.String({ description: 'Name of the destination.' }),
+  messageId: messageId,
+  version: text('Version of the off-ramp, such as `1.6`.'),
+  network: text('Name of the destination.'),
   inputs: oneOf(
     ['chain', 'mirror'],
     'Where the inputs come from. `mirror`: from the server that the message was mirrored from, which also names the off-ramp.',
@@ -72,8 +80,8 @@ export const ManualExecution = Type.Object({
   ),
   call: Type.Object(
     {
-      function: Type.String({ description: 'Name of the function.' }),
-      signature: Type.String({ description: 'Its name and types, of which the selector is made.' }),
+      function: text('Name of the function.'),
+      signature: text('Its name and types, of which the selector is made.'),
       arguments: Type.Object(
         {},
         { additionalProperties: true, description: 'By name. Integers are decimal strings.' },
@@ -89,38 +97,34 @@ const hex = (description: string) => Type.String({ pattern: '^0x([0-9a-fA-F]{2})
 
 const Batch = Type.Object(
   {
-    offramp: Type.String({ description: 'Off-ramp on the destination chain, which executes the message.' }),
-    onramp: Type.String({ description: 'On-ramp on the source chain, which created it.' }),
+    offramp: text('Off-ramp on the destination chain, which executes the message.'),
+    onramp: text('On-ramp on the source chain, which created it.'),
     sourceChainSelector: decimal('Chain selector of the source.'),
     destChainSelector: decimal('Chain selector of the destination.'),
-    version: orNull(Type.String({ description: 'Protocol version of the lane, such as `1.6.0`.' })),
+    version: orNull(text('Protocol version of the lane, such as `1.6.0`.')),
     merkleRoot: Type.String({
       pattern: '^0x[0-9a-f]{64}$',
       description: 'Root that was committed on the destination chain.',
     }),
-    messageBatch: Type.Array(Type.Object({}, { additionalProperties: true }), {
-      description:
-        'Every message of the root, ordered by sequence number: together they are the proof for each of them. ' +
+    messageBatch: list(
+      Type.Object({}, { additionalProperties: true }),
+      'Every message of the root, ordered by sequence number: together they are the proof for each of them. ' +
         'Fields as in the event that sent them, integers as strings.',
-    }),
+    ),
   },
   { description: 'Up to version 1.6.' },
 );
 
 const Verified = Type.Object(
   {
-    offramp: Type.String({ description: 'Off-ramp on the destination chain, which executes the message.' }),
+    offramp: text('Off-ramp on the destination chain, which executes the message.'),
     encodedMessage: hex('The message as the off-ramp takes it.'),
-    verifierAddresses: Type.Array(Type.String(), {
-      description:
-        'Verifiers on the destination chain that have verified the message, as far as is known here.',
-    }),
-    ccvData: Type.Array(hex('Verification data.'), {
-      description: 'Verification data of each verifier, in the same order.',
-    }),
-    verificationComplete: Type.Boolean({
-      description: 'Whether these are all the verifiers that the destination requires.',
-    }),
+    verifierAddresses: list(
+      Type.String(),
+      'Verifiers on the destination chain that have verified the message, as far as is known here.',
+    ),
+    ccvData: list(hex('Verification data.'), 'Verification data of each verifier, in the same order.'),
+    verificationComplete: flag('Whether these are all the verifiers that the destination requires.'),
   },
   { description: 'Above version 1.6.' },
 );
@@ -128,3 +132,25 @@ const Verified = Type.Object(
 export const ExecutionInputs = Type.Union([Batch, Verified]);
 
 export type Verified = ResponseBody<typeof Verified>;
+
+/** In the format of the indexers that the official SDK asks, with their names. */
+export const VerifierResults = Type.Object({
+  success: Type.Literal(true),
+  results: Type.Array(
+    Type.Object({
+      verifierResult: Type.Object({
+        message_id: messageId,
+        message_ccv_addresses: Type.Array(Type.String(), {
+          description: 'The verifiers on the source chain, one for each result.',
+        }),
+        ccv_data: Type.String({ pattern: '^0x([0-9a-f]{2})*$', description: 'Verification data in hex.' }),
+        timestamp: dateTime('Time of the verification.'),
+        verifier_source_address: Type.String({ description: 'Verifier on the source chain.' }),
+        verifier_dest_address: Type.String({ description: 'Verifier on the destination chain.' }),
+      }),
+    }),
+  ),
+  messageID: messageId,
+});
+
+export type VerifierResults = ResponseBody<typeof VerifierResults>;

@@ -30,28 +30,7 @@ export interface Following {
   stop(): void;
 }
 
-export interface ChangeFeed {
-  /** The position up to which the feed has read; starts an idle feed. */
-  position(): Promise<number>;
-  /**
-   * Follows all changes after a position. Changes that the feed has read already are passed on before this returns.
-   * Undefined where it no longer has all of them: read the history from there and try again.
-   */
-  followFrom(position: number, follower: Follower): Following | undefined;
-  /** Follows one message; changes of other messages cost it nothing. */
-  followMessage(messageId: string, follower: (change: FeedChange) => void): Promise<Following>;
-  /** Number of followers. */
-  readonly followers: number;
-  readonly status: FeedStatus;
-  close(): Promise<void>;
-}
-
-export interface FeedStatus {
-  /** `idle` without followers; `behind` when the store has had changes for some time that the feed has not read. */
-  readonly feed: 'idle' | 'current' | 'behind' | 'unknown';
-  /** Whether notifications arrive. Without them the feed polls every second. */
-  readonly listener: 'idle' | 'connected' | 'away';
-}
+export type ChangeFeed = ReturnType<typeof createChangeFeed>;
 
 /**
  * A change with its message as it was then, as far as the history has it: the status, the readiness for manual execution
@@ -120,10 +99,8 @@ const BEHIND_AFTER_MS = 5_000;
 const RECENT_CHANGES = 1_000;
 const RECENT_BYTES = 4_000_000;
 
-type FeedStore = Pick<Store, 'changesAfter' | 'latestPosition' | 'onChanges'>;
-
 /** Idle, and without cost, until there is a follower. */
-export function createChangeFeed(store: FeedStore): ChangeFeed {
+export function createChangeFeed(store: Pick<Store, 'changesAfter' | 'latestPosition' | 'onChanges'>) {
   const followers = new Set<Follower>();
   const messageFollowers = new Map<string, Set<(change: FeedChange) => void>>();
   let messageFollowerCount = 0;
@@ -217,19 +194,27 @@ export function createChangeFeed(store: FeedStore): ChangeFeed {
       return followers.size + messageFollowerCount;
     },
 
-    get status(): FeedStatus {
-      if (listener === undefined || position === undefined) return { feed: 'idle', listener: 'idle' };
+    get status() {
+      const idle = { feed: 'idle', listener: 'idle' } as const;
+      if (listener === undefined || position === undefined) return idle;
       const threshold = performance.now() - BEHIND_AFTER_MS;
       const isBehind = target !== undefined && target.position > position && target.since < threshold;
       return {
+        /** `behind` when the store has had changes for some time that the feed has not read. */
         feed: isBehind ? 'behind' : checkedAt < threshold ? 'unknown' : 'current',
+        /** Whether notifications arrive. Without them the feed polls every second. */
         listener: listener.isConnected ? 'connected' : 'away',
-      };
+      } as const;
     },
 
+    /** The position up to which the feed has read; starts an idle feed. */
     position: startedPosition,
 
-    followFrom(from, follower) {
+    /**
+     * Follows all changes after a position. Changes that the feed has read already are passed on before this returns.
+     * Undefined where it no longer has all of them: read the history from there and try again.
+     */
+    followFrom(from: number, follower: Follower): Following | undefined {
       if (position === undefined || stopping.signal.aborted) return undefined;
       if (from < position) {
         const missed = recent.between(from, position);
@@ -246,7 +231,8 @@ export function createChangeFeed(store: FeedStore): ChangeFeed {
       return { from, stop: () => followers.delete(own) };
     },
 
-    async followMessage(messageId, follower) {
+    /** Follows one message; changes of other messages cost it nothing. */
+    async followMessage(messageId: string, follower: (change: FeedChange) => void): Promise<Following> {
       // The feed may become idle before this continues; from here to `wake` everything is synchronous.
       while (position === undefined) await startedPosition();
       const from = position;
@@ -264,7 +250,7 @@ export function createChangeFeed(store: FeedStore): ChangeFeed {
       };
     },
 
-    async close() {
+    async close(): Promise<void> {
       stopping.abort();
       await listener?.close();
       await reading;

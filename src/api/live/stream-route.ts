@@ -7,13 +7,14 @@
  * is repeated or missed, because positions have no gaps.
  */
 import { Readable } from 'node:stream';
-import type { ParameterProblem } from '../../domain/errors.ts';
 import { ApiError } from '../../domain/errors.ts';
+import { InvalidValueError } from '../../domain/filters/parameter-values.ts';
 import type { Filters, View } from '../../domain/filters/query.ts';
-import { parseFilters, type RawParameters } from '../../domain/filters/search-parameters.ts';
+import { parseFilters, parseParameters, view as parseView } from '../../domain/filters/search-parameters.ts';
 import type { Store } from '../../store/store.ts';
 import { searchQueryParameters } from '../routes/query-parameters.ts';
-import type { Route, RouteContext, RouteRequest } from '../server/route.ts';
+import type { Route, RouteContext } from '../server/route.ts';
+import type { RouteRequest } from '../server/route-request.ts';
 import type { ChangeFeed, FeedChange, Following } from './change-feed.ts';
 import type { Live } from './live.ts';
 
@@ -26,7 +27,7 @@ const cutReasons = { closing: 'stopping', dropped: 'stalled' } as const;
 export const streamRoutes: readonly Route[] = [
   {
     path: '/v2/messages/stream',
-    mediaType: 'text/event-stream',
+    mediaTypes: ['text/event-stream'],
     isStreamed: true,
     operationId: 'streamChanges',
     tag: 'Messages',
@@ -67,8 +68,15 @@ const streamHeaders = {
 };
 
 async function openStream(request: RouteRequest, { store, feed, live }: RouteContext) {
-  const { filters, view, after } = parseStreamParameters(request.query);
-  const lastEventId = parsePosition(request.headers['last-event-id'], 'Last-Event-ID');
+  const { filters, view = 'full', after } = parseFilters(request.query, { view: parseView, after: position });
+  const header = request.headers['last-event-id'];
+  // EventSource sends no header before the first id, or an empty one.
+  const { 'Last-Event-ID': lastEventId } = parseParameters(
+    header ? [['Last-Event-ID', String(header)]] : [],
+    {
+      'Last-Event-ID': position,
+    },
+  );
   const resumeAt = lastEventId ?? after;
   const releaseSlot = live.streams.acquire(request.client);
   try {
@@ -106,37 +114,9 @@ async function openStream(request: RouteRequest, { store, feed, live }: RouteCon
   }
 }
 
-interface StreamParameters {
-  readonly filters: Filters;
-  readonly view: View;
-  readonly after: number | undefined;
-}
-
-function parseStreamParameters(query: RawParameters): StreamParameters {
-  const { filters, values } = parseFilters(query, ['view', 'after'], (given) => {
-    const problems: ParameterProblem[] = [];
-    const view = given.get('view') ?? 'full';
-    if (view !== 'full' && view !== 'summary')
-      problems.push({ parameter: 'view', problem: 'takes full or summary' });
-    const after = given.get('after');
-    if (after !== undefined && !POSITION.test(after))
-      problems.push({ parameter: 'after', problem: POSITION_PROBLEM });
-    return problems;
-  });
-  const view = values.get('view') === 'summary' ? 'summary' : 'full';
-  return { filters, view, after: parsePosition(values.get('after'), 'after') };
-}
-
-const POSITION = /^[0-9]{1,19}$/;
-const POSITION_PROBLEM = 'takes a position: the id of an event, or 0 for everything';
-
-function parsePosition(text: string | string[] | undefined, parameter: string): number | undefined {
-  // EventSource sends no header before the first id, or an empty one.
-  if (text === undefined || text === '') return undefined;
-  if (typeof text === 'string' && POSITION.test(text)) return Number(text);
-  throw new ApiError('INVALID_PARAMETERS', `${parameter} ${POSITION_PROBLEM}`, [
-    { parameter, problem: POSITION_PROBLEM },
-  ]);
+function position(text: string): number {
+  if (/^[0-9]{1,19}$/.test(text)) return Number(text);
+  throw new InvalidValueError('takes a position: the id of an event, or 0 for everything');
 }
 
 async function rejectFuture(store: Store, position: number, parameter: string): Promise<void> {

@@ -1,5 +1,4 @@
 /** The gauges of /metrics: of this process, and of the store, which all processes read alike. */
-
 import { statuses } from '../../domain/lifecycle.ts';
 import { findingKindNames } from '../../domain/networks/index-findings.ts';
 import { findNetwork } from '../../domain/networks/networks.ts';
@@ -10,14 +9,16 @@ import type { Store } from '../../store/store.ts';
 import type { ChangeFeed } from '../live/change-feed.ts';
 import { lagBlocks, lagSeconds, secondsBetween, seenAgeSeconds } from './indexing-health.ts';
 
+/** How the values of worker processes are combined. `first`, the default, is for values that all of them read alike. */
+type Aggregator = 'first' | 'sum' | 'min' | 'max';
+
 /** A gauge that is read at each scrape; a source that fails is left out of that scrape. */
 interface GaugeSource {
   /** In snake case, with its unit, such as `lanescan_network_lag_seconds`. */
   readonly name: string;
   readonly help: string;
   readonly labelNames?: readonly string[];
-  /** How the values of worker processes are combined. `first`, the default, is for values that all of them read alike. */
-  readonly across?: 'first' | 'sum' | 'min' | 'max';
+  readonly across?: Aggregator;
   /** The value of a gauge without labels, or one for each set of labels. */
   readonly read: () => GaugeValue | Promise<GaugeValue>;
 }
@@ -29,28 +30,18 @@ interface GaugeReading {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
-export interface ProcessGaugeOptions {
+export function processGauges(options: {
   readonly store: Store;
   readonly feed: Pick<ChangeFeed, 'followers'>;
   readonly version: string;
-  /** Number of requests that are being answered. */
   readonly inFlight: () => number;
   readonly rateLimitedClients: () => number;
-  /** Number of open connections. */
   readonly connections: () => number;
-  /** Bytes of responses that wait for clients to read them. */
   readonly waitingBytes: () => number;
-}
-
-export function processGauges({
-  store,
-  feed,
-  version,
-  inFlight,
-  rateLimitedClients,
-  connections,
-  waitingBytes,
-}: ProcessGaugeOptions): readonly GaugeSource[] {
+}): readonly GaugeSource[] {
+  const { store, feed, version } = options;
+  const sum = (name: string, help: string, read: GaugeSource['read'], labelNames: readonly string[] = []) =>
+    ({ name, help, labelNames, across: 'sum', read }) as const;
   return [
     {
       name: 'lanescan_build_info',
@@ -58,54 +49,44 @@ export function processGauges({
       labelNames: ['version', 'simulated'],
       read: () => [{ value: 1, labels: { version, simulated: String(store.simulated) } }],
     },
-    {
-      name: 'lanescan_http_requests_in_flight',
-      help: 'Requests being answered now, streams and waiting ones included.',
-      across: 'sum',
-      read: inFlight,
-    },
-    {
-      name: 'lanescan_http_connections',
-      help: 'Open connections of clients.',
-      across: 'sum',
-      read: connections,
-    },
-    {
-      name: 'lanescan_http_waiting_bytes',
-      help: 'Bytes of responses that wait for clients to read them.',
-      across: 'sum',
-      read: waitingBytes,
-    },
+    sum(
+      'lanescan_http_requests_in_flight',
+      'Requests being answered now, streams and waiting ones included.',
+      options.inFlight,
+    ),
+    sum('lanescan_http_connections', 'Open connections of clients.', options.connections),
+    sum(
+      'lanescan_http_waiting_bytes',
+      'Bytes of responses that wait for clients to read them.',
+      options.waitingBytes,
+    ),
     {
       name: 'lanescan_rate_limited_clients',
       help: 'Clients with a token bucket.',
       across: 'max',
-      read: rateLimitedClients,
+      read: options.rateLimitedClients,
     },
-    {
-      name: 'lanescan_database_connections',
-      help: 'Connections to the database.',
-      labelNames: ['pool', 'state'],
-      across: 'sum',
-      read: () =>
+    sum(
+      'lanescan_database_connections',
+      'Connections to the database.',
+      () =>
         store.pools().flatMap(({ pool, total, idle }) => [
           { value: total - idle, labels: { pool, state: 'used' } },
           { value: idle, labels: { pool, state: 'idle' } },
         ]),
-    },
-    {
-      name: 'lanescan_database_waiting',
-      help: 'Requests that wait for a connection.',
-      labelNames: ['pool'],
-      across: 'sum',
-      read: () => store.pools().map(({ pool, waiting }) => ({ value: waiting, labels: { pool } })),
-    },
-    {
-      name: 'lanescan_feed_followers',
-      help: 'Streams and waiting requests that follow the changes.',
-      across: 'sum',
-      read: () => feed.followers,
-    },
+      ['pool', 'state'],
+    ),
+    sum(
+      'lanescan_database_waiting',
+      'Requests that wait for a connection.',
+      () => store.pools().map(({ pool, waiting }) => ({ value: waiting, labels: { pool } })),
+      ['pool'],
+    ),
+    sum(
+      'lanescan_feed_followers',
+      'Streams and waiting requests that follow the changes.',
+      () => feed.followers,
+    ),
   ];
 }
 
@@ -113,7 +94,9 @@ export function processGauges({
 const READ_TTL_MS = 5_000;
 
 /** By name of the gauge: its help, and its value; none where that is null. */
-type Rows<T> = Readonly<Record<string, readonly [help: string, read: (of: T) => number | boolean | null]>>;
+type Rows<T> = Readonly<
+  Record<string, readonly [help: string, read: (of: T) => number | boolean | null, across?: Aggregator]>
+>;
 
 const totalRows: Rows<StoreMetrics> = {
   lanescan_history_position: ['Position of the latest change.', ({ position }) => position],
@@ -202,16 +185,38 @@ const webhookRows: Rows<WebhookBacklog> = {
   ],
 };
 
+const workerRows: Rows<NonNullable<Awaited<ReturnType<Store['cluster']>>>['workers'][number]> = {
+  lanescan_cluster_worker_up: [
+    'Whether a worker of the database cluster answers; absent for a store on one node.',
+    ({ isAway }) => !isAway,
+    'min',
+  ],
+};
+
+const replicaRows: Rows<Awaited<ReturnType<Store['replicas']>>[number]> = {
+  lanescan_replica_lag_changes: [
+    'Changes (and writes that change no record) that a replica has not replayed yet, by its place in DATABASE_REPLICA_URL.',
+    ({ lag }) => lag,
+    'max',
+  ],
+  lanescan_replica_used: [
+    'Whether a replica is read from: it answers and has caught up.',
+    ({ isUsed }) => isUsed,
+    'min',
+  ],
+};
+
 /** A gauge for each row, with one reading for each item. */
 function gauges<T>(
   rows: Rows<T>,
   label: string,
   read: () => Promise<readonly (readonly [labelValue: string, item: T])[]>,
 ): readonly GaugeSource[] {
-  return Object.entries(rows).map(([name, [help, measure]]) => ({
+  return Object.entries(rows).map(([name, [help, measure, across = 'first']]) => ({
     name,
     help,
     labelNames: [label],
+    across,
     read: async () =>
       (await read())
         .flatMap(([labelValue, item]) => {
@@ -246,17 +251,9 @@ export function storeGauges(store: Store): readonly GaugeSource[] {
           () => 0,
         ),
     },
-    {
-      name: 'lanescan_cluster_worker_up',
-      help: 'Whether a worker of the database cluster answers; absent for a store on one node.',
-      labelNames: ['worker'],
-      across: 'min',
-      read: async () =>
-        ((await cluster())?.workers ?? []).map(({ address, isAway }) => ({
-          value: isAway ? 0 : 1,
-          labels: { worker: address },
-        })),
-    },
+    ...gauges(workerRows, 'worker', async () =>
+      ((await cluster())?.workers ?? []).map((worker) => [worker.address, worker]),
+    ),
     {
       name: 'lanescan_cluster_published',
       help: 'Whether the latest changes are visible on all workers and published; absent for a store on one node.',
@@ -266,24 +263,9 @@ export function storeGauges(store: Store): readonly GaugeSource[] {
         return found ? Number(found.isPublished) : [];
       },
     },
-    {
-      name: 'lanescan_replica_lag_changes',
-      help: 'Changes (and writes that change no record) that a replica has not replayed yet, by its place in DATABASE_REPLICA_URL.',
-      labelNames: ['replica'],
-      across: 'max',
-      read: async () =>
-        (await replicas()).flatMap(({ replica, lag }) =>
-          lag === null ? [] : [{ value: lag, labels: { replica } }],
-        ),
-    },
-    {
-      name: 'lanescan_replica_used',
-      help: 'Whether a replica is read from: it answers and has caught up.',
-      labelNames: ['replica'],
-      across: 'min',
-      read: async () =>
-        (await replicas()).map(({ replica, isUsed }) => ({ value: Number(isUsed), labels: { replica } })),
-    },
+    ...gauges(replicaRows, 'replica', async () =>
+      (await replicas()).map((replica) => [replica.replica, replica]),
+    ),
     {
       name: 'lanescan_messages',
       help: 'Messages by status.',

@@ -8,84 +8,63 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { type DiagnosisOutcome, diagnosisOutcomes } from '../execution/diagnoses.ts';
 import { type CutReason, cutReasons } from '../server/connections.ts';
 import type { WorkerPeers } from '../server/worker-peers.ts';
-import { type ProcessGaugeOptions, processGauges, storeGauges } from './gauges.ts';
-
-export interface ObservedRequest {
-  /** The path pattern of the route, never the requested path. */
-  readonly route: string;
-  readonly method: string;
-  readonly status: number;
-  readonly seconds: number;
-}
-
-export interface Metrics {
-  observeRequest(request: ObservedRequest): void;
-  observeRejection(reason: 'rate_limit' | 'overload' | 'connections'): void;
-  /** Counts a response that was not sent completely, by reason. */
-  observeCut(reason: CutReason | 'client'): void;
-  /** Counts a simulated execution. */
-  observeDiagnosis(outcome: DiagnosisOutcome): void;
-  /** Counts calls to RPC endpoints for simulated executions. */
-  observeDiagnosisCalls(calls: number): void;
-  /** All metrics in the text format of Prometheus. */
-  scrape(): Promise<string>;
-  close(): void;
-}
-
-export interface MetricsOptions extends ProcessGaugeOptions {
-  readonly peers?: WorkerPeers | undefined;
-}
+import { processGauges, storeGauges } from './gauges.ts';
 
 const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15];
 const knownMethods = ['GET', 'HEAD', 'OPTIONS'];
 
-export function createMetrics(options: MetricsOptions): Metrics {
+export type Metrics = ReturnType<typeof createMetrics>;
+
+export function createMetrics(
+  options: Parameters<typeof processGauges>[0] & { readonly peers?: WorkerPeers | undefined },
+) {
   const { store, peers } = options;
   const registry = new Registry();
   const registers = [registry];
   peers?.onMetricsRequest(() => registry.getMetricsAsJSON());
   collectDefaultMetrics({ register: registry });
 
-  const requests = new Histogram({
-    name: 'lanescan_http_request_duration_seconds',
-    help: 'Time to the end of a response; for streams, to its beginning.',
-    labelNames: ['route', 'method', 'status'],
-    buckets: durationBuckets,
-    registers,
-  });
-  const rejections = new Counter({
-    name: 'lanescan_http_refusals_total',
-    help: 'Requests rejected by a rate limit (429) or by load shedding (503), and rejected connections.',
-    labelNames: ['reason'],
-    registers,
-  });
-  for (const reason of ['rate_limit', 'overload', 'connections']) rejections.inc({ reason }, 0);
-  const cuts = new Counter({
-    name: 'lanescan_http_answers_cut_total',
-    help: 'Responses that were not sent completely: the client disconnected, or the server cut the connection.',
-    labelNames: ['reason'],
-    registers,
-  });
-  for (const reason of ['client', ...cutReasons]) cuts.inc({ reason }, 0);
-  const diagnoses = new Counter({
-    name: 'lanescan_diagnoses_total',
-    help: 'Simulated executions by outcome; responses from the cache are not counted.',
-    labelNames: ['outcome'],
-    registers,
-  });
-  for (const outcome of diagnosisOutcomes) diagnoses.inc({ outcome }, 0);
-  const diagnosisCalls = new Counter({
-    name: 'lanescan_diagnosis_calls_total',
-    help: 'Calls to RPC endpoints for simulated executions.',
-    registers,
-  });
-  const queries = new Histogram({
-    name: 'lanescan_database_query_duration_seconds',
-    help: 'Time of a read, including its wait for a connection.',
-    labelNames: ['query', 'outcome'],
-    buckets: durationBuckets,
-    registers,
-  });
+  const histogram = (name: string, help: string, labelNames: readonly string[]) =>
+    new Histogram({ name, help, labelNames, buckets: durationBuckets, registers });
+  /** With 0 for each value that its label can have: a series that appears with its first event hides that event. */
+  const counter = (name: string, help: string, label?: string, values: readonly string[] = []) => {
+    const created = new Counter({ name, help, labelNames: label ? [label] : [], registers });
+    if (label) for (const value of values) created.inc({ [label]: value }, 0);
+    return created;
+  };
+
+  const requests = histogram(
+    'lanescan_http_request_duration_seconds',
+    'Time to the end of a response; for streams, to its beginning.',
+    ['route', 'method', 'status'],
+  );
+  const queries = histogram(
+    'lanescan_database_query_duration_seconds',
+    'Time of a read, including its wait for a connection.',
+    ['query', 'outcome'],
+  );
+  const rejections = counter(
+    'lanescan_http_refusals_total',
+    'Requests rejected by a rate limit (429) or by load shedding (503), and rejected connections.',
+    'reason',
+    ['rate_limit', 'overload', 'connections'],
+  );
+  const cuts = counter(
+    'lanescan_http_answers_cut_total',
+    'Responses that were not sent completely: the client disconnected, or the server cut the connection.',
+    'reason',
+    ['client', ...cutReasons],
+  );
+  const diagnoses = counter(
+    'lanescan_diagnoses_total',
+    'Simulated executions by outcome; responses from the cache are not counted.',
+    'outcome',
+    diagnosisOutcomes,
+  );
+  const diagnosisCalls = counter(
+    'lanescan_diagnosis_calls_total',
+    'Calls to RPC endpoints for simulated executions.',
+  );
   const stopObserving = store.observeReads((query, seconds, outcome) =>
     queries.observe({ query, outcome }, seconds),
   );
@@ -114,16 +93,19 @@ export function createMetrics(options: MetricsOptions): Metrics {
   }
 
   return {
-    observeRequest({ route, method, status, seconds }) {
+    /** @param route the path pattern of the route, never the requested path */
+    observeRequest(route: string, method: string, status: number, seconds: number): void {
       const known = knownMethods.includes(method) ? method : 'other';
       requests.observe({ route, method: known, status: String(status) }, seconds);
     },
-    observeRejection: (reason) => rejections.inc({ reason }),
-    observeCut: (reason) => cuts.inc({ reason }),
-    observeDiagnosis: (outcome) => diagnoses.inc({ outcome }),
-    observeDiagnosisCalls: (calls) => diagnosisCalls.inc(calls),
+    observeRejection: (reason: 'rate_limit' | 'overload' | 'connections') => rejections.inc({ reason }),
+    /** Counts a response that was not sent completely, by reason. */
+    observeCut: (reason: CutReason | 'client') => cuts.inc({ reason }),
+    observeDiagnosis: (outcome: DiagnosisOutcome) => diagnoses.inc({ outcome }),
+    observeDiagnosisCalls: (calls: number) => diagnosisCalls.inc(calls),
+    /** All metrics in the text format of Prometheus. */
     scrape: () => (peers ? peers.scrape() : registry.metrics()),
-    close() {
+    close(): void {
       stopObserving();
       registry.clear();
     },

@@ -23,13 +23,11 @@ const pagePaths = ['/', '/overview', '/failure', '/lane', '/lane/{source}/{dest}
 
 const assetTypes: Readonly<Record<string, MediaType>> = { '.js': 'text/javascript', '.css': 'text/css' };
 
-export interface Explorer {
-  readonly paths: readonly ServedPath[];
-  /** For browsers, at any other address; undefined where the explorer is not built. */
-  readonly notFoundPage?: ServedPath;
-}
-
-export function createExplorer(folder: string, basePath: string): Explorer {
+/** @returns `notFoundPage`: for browsers, at any other address; undefined where the explorer is not built */
+export function createExplorer(
+  folder: string,
+  basePath: string,
+): { readonly paths: readonly ServedPath[]; readonly notFoundPage?: ServedPath } {
   const template = path.join(folder, 'index.html');
   if (!existsSync(template)) return { paths: [...notBuilt(basePath), ...iconAndRobots] };
   const page = createPage(readFileSync(template, 'utf8'), basePath);
@@ -39,13 +37,13 @@ export function createExplorer(folder: string, basePath: string): Explorer {
     ...pagePaths.map(
       (pagePath): ServedPath => ({
         path: pagePath,
-        mediaType: 'text/html',
+        mediaTypes: ['text/html'],
         handle: (_request, { store }) => page(generalPreview, store.simulated),
       }),
     ),
     {
       path: '/message/{messageId}',
-      mediaType: 'text/html',
+      mediaTypes: ['text/html'],
       async handle({ path: { messageId = '' } }, context) {
         // Without the database the page is served without a preview; the app shows the error.
         const preview = await messagePreview(messageId, context).catch(() => generalPreview);
@@ -55,8 +53,7 @@ export function createExplorer(folder: string, basePath: string): Explorer {
     },
     {
       path: '/assets/{file}',
-      mediaType: 'text/javascript',
-      otherMediaTypes: ['text/css'],
+      mediaTypes: ['text/javascript', 'text/css'],
       handle({ path: { file = '' } }) {
         const asset = assets.get(file);
         if (asset) return asset;
@@ -68,7 +65,7 @@ export function createExplorer(folder: string, basePath: string): Explorer {
     paths,
     notFoundPage: {
       path: '/*',
-      mediaType: 'text/html',
+      mediaTypes: ['text/html'],
       handle: (_request, { store }) => ({ ...page(notFoundPreview, store.simulated), status: 404 }),
     },
   };
@@ -86,17 +83,17 @@ const ROBOTS = 'User-agent: *\nDisallow: /v2/\nDisallow: /metrics\n';
 const iconAndRobots: readonly ServedPath[] = [
   {
     path: '/favicon.ico',
-    mediaType: 'image/svg+xml',
+    mediaTypes: ['image/svg+xml'],
     handle: () => ({ body: ICON, freshness: 'checked' }),
   },
-  { path: '/robots.txt', mediaType: 'text/plain', handle: () => ({ body: ROBOTS, freshness: 'checked' }) },
+  { path: '/robots.txt', mediaTypes: ['text/plain'], handle: () => ({ body: ROBOTS, freshness: 'checked' }) },
 ];
 
 /** Served in a checkout that was not built; the API works without the explorer. */
 const notBuilt = (basePath: string): readonly ServedPath[] => [
   {
     path: '/',
-    mediaType: 'text/html',
+    mediaTypes: ['text/html'],
     handle: () => ({
       status: 404,
       freshness: 'checked',

@@ -1,13 +1,64 @@
 /** Export: every message that matches, as one file. */
 import { Readable } from 'node:stream';
-import { ApiError, type ParameterProblem } from '../../domain/errors.ts';
+import { ApiError } from '../../domain/errors.ts';
+import { InvalidValueError, trueOrFalse } from '../../domain/filters/parameter-values.ts';
+import type { Filters } from '../../domain/filters/query.ts';
 import { parseFilters } from '../../domain/filters/search-parameters.ts';
-import { type ExportFormat, exportFormats, isExportFormat } from '../../domain/records/export-format.ts';
+import {
+  type ExportFormat,
+  exportFormats,
+  exportHead,
+  exportLines,
+  exportLinesWithAttempts,
+  isExportFormat,
+} from '../../domain/records/export-format.ts';
+import { noExecutions } from '../../store/query/attempts.ts';
 import { ExportsBusyError } from '../../store/query/export.ts';
+import type { Store } from '../../store/store.ts';
 import { SLICE_BYTES } from '../server/backpressure.ts';
 import type { MediaType, Route } from '../server/route.ts';
-import { type ExportBatch, exportBatches } from './export-batches.ts';
 import { filterQueryParameters } from './query-parameters.ts';
+
+export interface ExportShape {
+  readonly format: ExportFormat;
+  /** Whether each message has the attempts to execute it beside its record. */
+  readonly withAttempts: boolean;
+}
+
+export interface ExportBatch {
+  readonly text: string;
+  /** Messages in it. */
+  readonly rows: number;
+}
+
+/** The text of a file from its first line on. The first batch is read before anything is yielded. */
+export async function* exportBatches(
+  store: Pick<Store, 'exportRecords' | 'exportExecutions'>,
+  filters: Filters,
+  { format, withAttempts }: ExportShape,
+  signal?: AbortSignal,
+): AsyncGenerator<ExportBatch> {
+  let head = exportHead(format, withAttempts);
+  const batchOf = (lines: string, rows: number): ExportBatch => {
+    const text = head + lines;
+    head = '';
+    return { text, rows };
+  };
+  if (withAttempts) {
+    for await (const { records, executions } of store.exportExecutions(filters, signal)) {
+      const lines = exportLinesWithAttempts(
+        records,
+        ({ messageId }) => executions.get(messageId.slice(2)) ?? noExecutions,
+        format,
+      );
+      yield batchOf(lines, records.length);
+    }
+  } else {
+    for await (const records of store.exportRecords(filters, signal))
+      yield batchOf(exportLines(records, format), records.length);
+  }
+  if (head !== '') yield batchOf('', 0);
+}
 
 const mediaTypes: Readonly<Record<ExportFormat, MediaType>> = {
   csv: 'text/csv',
@@ -17,9 +68,8 @@ const mediaTypes: Readonly<Record<ExportFormat, MediaType>> = {
 export const exportRoutes: readonly Route[] = [
   {
     path: '/v2/messages/export',
-    mediaType: 'text/csv',
+    mediaTypes: ['text/csv', 'application/x-ndjson'],
     isStreamed: true,
-    otherMediaTypes: ['application/x-ndjson'],
     operationId: 'exportMessages',
     tag: 'Messages',
     summary: 'Export messages',
@@ -50,8 +100,8 @@ export const exportRoutes: readonly Route[] = [
     ],
     success: { description: 'The file.', headers: ['Content-Disposition'] },
     async handle(request, { store, live }) {
-      const { filters, values } = parseFilters(request.query, ['format', 'attempts'], checkShape);
-      const format = (values.get('format') ?? 'csv') as ExportFormat;
+      const parsers = { format: exportFormat, attempts: trueOrFalse };
+      const { filters, format = 'csv', attempts = false } = parseFilters(request.query, parsers);
       const moment = new Date().toISOString().slice(0, 19).replaceAll(':', '-');
       const headers = {
         'Content-Type': `${mediaTypes[format]}; charset=utf-8`,
@@ -61,7 +111,6 @@ export const exportRoutes: readonly Route[] = [
       if (request.method === 'HEAD') return { body: Readable.from([]), headers };
 
       const { disconnected } = request;
-      const withAttempts = values.get('attempts') === 'true';
       const releaseSlot = live.exports.acquire(request.client);
       const deadline = setTimeout(() => request.disconnect('deadline'), live.limits.exportMs).unref();
       const end = () => {
@@ -70,7 +119,7 @@ export const exportRoutes: readonly Route[] = [
       };
       disconnected.addEventListener('abort', end, { once: true });
       try {
-        const batches = exportBatches(store, filters, { format, withAttempts }, disconnected);
+        const batches = exportBatches(store, filters, { format, withAttempts: attempts }, disconnected);
         // The first batch is read before the response begins: until then, a failure gets an error response.
         const first = await firstOf(batches, disconnected);
         const body = Readable.from(slices(first, batches), { objectMode: false });
@@ -84,16 +133,9 @@ export const exportRoutes: readonly Route[] = [
   },
 ];
 
-function checkShape(values: ReadonlyMap<string, string>): readonly ParameterProblem[] {
-  const { format = 'csv', attempts = 'false' } = Object.fromEntries(values);
-  return [
-    ...(isExportFormat(format)
-      ? []
-      : [{ parameter: 'format', problem: `takes ${exportFormats.join(' or ')}` }]),
-    ...(attempts === 'true' || attempts === 'false'
-      ? []
-      : [{ parameter: 'attempts', problem: 'takes true or false' }]),
-  ];
+function exportFormat(text: string): ExportFormat {
+  if (isExportFormat(text)) return text;
+  throw new InvalidValueError(`takes ${exportFormats.join(' or ')}`);
 }
 
 type Batches = AsyncGenerator<ExportBatch>;

@@ -26,15 +26,7 @@ export interface FailureReport {
   readonly madeAt: number;
 }
 
-export interface FailureReports {
-  /** The latest report; concurrent callers share one pass. */
-  get(): Promise<FailureReport>;
-}
-
-export interface FailureReportsOptions {
-  readonly store: Pick<Store, 'failedMessages' | 'executionTerms' | 'laneNetworks' | 'version'>;
-  readonly maxAgeMs?: number | undefined;
-}
+export type FailureReports = ReturnType<typeof createFailureReports>;
 
 /** The newest failed messages that a pass reads. */
 export const MAX_FAILURES = 5_000;
@@ -43,10 +35,10 @@ const unknownTerms: ExecutionTerms = { gasLimit: undefined, version: null };
 /** So that decoding, some microseconds a message, does not hold up other requests. */
 const MESSAGES_PER_TURN = 250;
 
-export function createFailureReports({
-  store,
+export function createFailureReports(
+  store: Pick<Store, 'failedMessages' | 'executionTerms' | 'laneNetworks' | 'version'>,
   maxAgeMs = DEFAULT_MAX_AGE_MS,
-}: FailureReportsOptions): FailureReports {
+) {
   let latest: { readonly report: FailureReport; readonly version: string | undefined } | undefined;
   let running: Promise<FailureReport> | undefined;
 
@@ -72,7 +64,8 @@ export function createFailureReports({
   };
 
   return {
-    async get() {
+    /** The latest report; concurrent callers share one pass. */
+    async get(): Promise<FailureReport> {
       if (latest && (await isCurrent())) return latest.report;
       running ??= make().finally(() => {
         running = undefined;

@@ -1,7 +1,6 @@
 /** Failed messages by reason, and the reasons of given messages. */
 import { attemptJson, attemptsOf, lastAttempt } from '../../domain/attempts.ts';
-import { messageIdList, selector, wholeNumber } from '../../domain/filters/parameter-values.ts';
-import { parseParameters } from '../../domain/filters/search-parameters.ts';
+import { messageIdList } from '../../domain/filters/parameter-values.ts';
 import type { Message } from '../../domain/message.ts';
 import type { LaneEnds } from '../../store/query/lanes.ts';
 import type { Route } from '../server/route.ts';
@@ -13,22 +12,23 @@ import {
   MessageReasons,
   REASON_LANES,
   REASON_MESSAGES,
-} from './failures-schema.ts';
-import {
-  DEFAULT_WINDOW_DAYS,
-  dayOf,
-  destChainSelector,
-  everyDay,
-  MAX_WINDOW_DAYS,
-  sourceChainSelector,
-  windowDaysParameter,
-  windowStart,
-} from './lanes-route.ts';
+} from './history-schema.ts';
+import { DEFAULT_WINDOW_DAYS, dayOf, everyDay, laneParameters, windowStart } from './lanes-route.ts';
+import { parametersOf } from './query-parameters.ts';
+
+const reasonParameters = parametersOf({
+  messageId: {
+    description: 'Message ids, separated by commas; at most 100.',
+    schema: { type: 'string' },
+    example: '0x58521b02b1b25a1cbbc6ba2f5ea4dd9a5ef3e3b4d6ba0fd5cc8cf0c3ce860ca4',
+    isRequired: true,
+    parse: messageIdList,
+  },
+});
 
 export const failureRoutes: readonly Route[] = [
   {
     path: '/v2/stats/failures',
-    mediaType: 'application/json',
     operationId: 'getFailures',
     tag: 'Messages',
     summary: 'Failed messages by reason',
@@ -37,14 +37,10 @@ export const failureRoutes: readonly Route[] = [
       'happened, who can fix it, how many, on which lanes, and the newest of them. Messages whose reasons differ only in values ' +
       '(amounts, addresses, seconds) are one group. `days` has the share of failures over time. Of all failed messages ' +
       `the newest ${MAX_FAILURES.toLocaleString('en')} are grouped; \`failed\` counts all of the window.`,
-    queryParameters: [sourceChainSelector, destChainSelector, windowDaysParameter],
+    queryParameters: laneParameters.declared,
     success: { description: 'The reasons.', schema: Failures },
     async handle({ query }, { store, failures }) {
-      const { windowDays = DEFAULT_WINDOW_DAYS, ...ends } = parseParameters(query, {
-        sourceChainSelector: selector,
-        destChainSelector: selector,
-        windowDays: wholeNumber(1, MAX_WINDOW_DAYS),
-      });
+      const { windowDays = DEFAULT_WINDOW_DAYS, ...ends } = laneParameters.parse(query);
       const now = new Date();
       const firstDay = windowStart(now, windowDays);
       const [report, days] = await Promise.all([
@@ -75,25 +71,16 @@ export const failureRoutes: readonly Route[] = [
   },
   {
     path: '/v2/messages/reasons',
-    mediaType: 'application/json',
     operationId: 'getMessageReasons',
     tag: 'Messages',
     summary: 'Why given messages failed',
     description:
       'The reason of the last attempt for each of the given messages, for lists that show it beside the record. Messages ' +
       'that are unknown, or whose last attempt did not fail, are left out.',
-    queryParameters: [
-      {
-        name: 'messageId',
-        description: 'Message ids, separated by commas; at most 100.',
-        schema: { type: 'string' },
-        example: '0x58521b02b1b25a1cbbc6ba2f5ea4dd9a5ef3e3b4d6ba0fd5cc8cf0c3ce860ca4',
-        isRequired: true,
-      },
-    ],
+    queryParameters: reasonParameters.declared,
     success: { description: 'Their reasons.', schema: MessageReasons },
     async handle({ query }, { store }) {
-      const { messageId = [] } = parseParameters(query, { messageId: messageIdList }, ['messageId']);
+      const { messageId = [] } = reasonParameters.parse(query);
       const found = await store.latestExecutions(messageId);
       const body: MessageReasons = {
         data: found.flatMap(({ record, facts, removed }) => {
@@ -132,11 +119,7 @@ function groupsOf(failures: readonly GroupedFailure[]): readonly Group[] {
 }
 
 function groupBody(group: Readonly<Group>, lanes: FailureReport['lanes']): FailureGroup {
-  const [
-    {
-      group: { code, title, fixableBy },
-    },
-  ] = group;
+  const { code, title, fixableBy } = group[0].group;
   const counts = new Map<string, number>();
   for (const failure of group) {
     const key = `${failure.sourceChainSelector},${failure.destChainSelector}`;

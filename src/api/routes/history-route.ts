@@ -13,7 +13,6 @@ import { messageIdDigits, unknownMessage } from './requested-message.ts';
 export const historyRoutes: readonly Route[] = [
   {
     path: '/v2/messages/{messageId}/history',
-    mediaType: 'application/json',
     operationId: 'getMessageHistory',
     tag: 'Messages',
     summary: 'What happened to a message',
@@ -52,7 +51,6 @@ export const historyRoutes: readonly Route[] = [
   },
   {
     path: '/v2/messages/{messageId}/attempts',
-    mediaType: 'application/json',
     operationId: 'getExecutionAttempts',
     tag: 'Messages',
     summary: 'Attempts to execute a message, and why they failed',

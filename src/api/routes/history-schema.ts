@@ -1,21 +1,33 @@
-/** Schemas of the history of a message: its attempts and why they failed, its stages, and the changes of its record. */
+/** Schemas of the history of a message (attempts and why they failed, stages, changes), and of failed messages by reason. */
 import Type from 'typebox';
+import { MAX_MESSAGE_IDS } from '../../domain/filters/parameter-values.ts';
 import { MAX_ATTEMPTS, MAX_HISTORY_ROWS } from '../../domain/filters/query.ts';
 import { statuses } from '../../domain/lifecycle.ts';
 import type { Message, MessageSummary } from '../../domain/message.ts';
-import { dateTime, decimal, oneOf, orNull, type ResponseBody } from './response-schema.ts';
+import {
+  count,
+  dateTime,
+  decimal,
+  flag,
+  list,
+  messageId,
+  named,
+  oneOf,
+  orNull,
+  present,
+  type ResponseBody,
+  text,
+} from './response-schema.ts';
 
 const DecodedError = Type.Object({
-  name: Type.String({ description: 'Name of the error, as in the contract: `TokenRateLimitReached`.' }),
+  name: text('Name of the error, as in the contract: `TokenRateLimitReached`.'),
   arguments: Type.Array(
     Type.Object({
       name: orNull(Type.String(), 'Null where the signature has no name for it.'),
-      value: Type.String({ description: 'Numbers in decimal, addresses and bytes in hexadecimal.' }),
+      value: text('Numbers in decimal, addresses and bytes in hexadecimal.'),
     }),
   ),
-  cut: Type.Boolean({
-    description: 'The off-ramp truncated its data: arguments may be missing or incomplete.',
-  }),
+  cut: flag('The off-ramp truncated its data: arguments may be missing or incomplete.'),
   namedBy: oneOf(
     ['lanescan', 'operator', 'program'],
     'Source of the name: the built-in tables of Lanescan, an ABI added by the operator of this server, or the log of a ' +
@@ -28,27 +40,25 @@ const fixers = ['anyone', 'sender', 'receiver-owner', 'pool-owner', 'network', '
 export const fixableBy = oneOf(fixers, 'Who can fix it. `anyone`: a manual execution is all it takes.');
 
 export const Reason = Type.Object({
-  code: Type.String({
-    description:
-      'For grouping: the name of the innermost error, or `out-of-gas`, `no-reason` (reverted without data) or ' +
+  code: text(
+    'For grouping: the name of the innermost error, or `out-of-gas`, `no-reason` (reverted without data) or ' +
       '`unknown-error`. On Solana also `out-of-compute`, `program-error` (a number without a name) and ' +
       '`transaction-failed`. Any contract can use the name of any error: act on it together with `saidBy`.',
-  }),
+  ),
   saidBy: oneOf(
     ['ccip', 'receiver', 'token-pool', 'other-instruction', 'unknown'],
     'Where the error comes from: contracts of CCIP, the receiver, the token or its pool, or on Solana another instruction of the ' +
       'transaction. `unknown`: the log was truncated, or the off-ramp of 2.0 passed on the error of a contract that it ' +
       'called. Only `ccip` speaks for the lane.',
   ),
-  text: Type.String({
-    description:
-      'What happened, in a sentence that says whose claim it is. It may quote untrusted contracts: show it as text.',
-  }),
+  text: text(
+    'What happened, in a sentence that says whose claim it is. It may quote untrusted contracts: show it as text.',
+  ),
   fixableBy,
-  advice: Type.String({ description: 'What to do.' }),
+  advice: text('What to do.'),
   error: orNull(DecodedError, 'The innermost error; null where it is empty or not known.'),
-  wrappers: Type.Array(DecodedError, { description: 'The errors around it, from the outside in.' }),
-  data: Type.String({ description: 'The data of the innermost error, shortened where it is long.' }),
+  wrappers: list(DecodedError, 'The errors around it, from the outside in.'),
+  data: text('The data of the innermost error, shortened where it is long.'),
 });
 
 export const Attempt = Type.Object({
@@ -89,16 +99,14 @@ export const Attempt = Type.Object({
 });
 
 export const Attempts = Type.Object({
-  messageId: Type.String({ pattern: '^0x[a-f0-9]{64}$' }),
-  attempts: Type.Array(Attempt, {
-    description:
-      'In the order of the chain. A message that was imported has at most the one that its record names, and what the ' +
+  messageId: messageId,
+  attempts: list(
+    Attempt,
+    'In the order of the chain. A message that was imported has at most the one that its record names, and what the ' +
       'record does not say is null.',
-  }),
-  truncated: Type.Optional(
-    Type.Literal(true, {
-      description: `Only present when there were more than ${MAX_ATTEMPTS} attempts: these are the latest.`,
-    }),
+  ),
+  truncated: present(
+    `Only present when there were more than ${MAX_ATTEMPTS} attempts: these are the latest.`,
   ),
 });
 
@@ -141,9 +149,7 @@ export const Change = Type.Object({
   change: oneOf(['created', 'updated', 'removed'], 'What happened to the record.'),
   status: status('The status after the change; for a removed message the last one it had.'),
   previousStatus: orNull(status('A status.'), 'The status before; null for a message that is new.'),
-  reorg: Type.Boolean({
-    description: 'A chain reorganisation: the status went back, or the message was removed.',
-  }),
+  reorg: flag('A chain reorganisation: the status went back, or the message was removed.'),
   recordedAt: dateTime('When this service learned of it.'),
   occurredAt: orNull(
     time(),
@@ -151,30 +157,28 @@ export const Change = Type.Object({
   ),
   ...place,
   derived: Type.Optional(
-    Type.Array(Type.String(), {
-      description:
-        'Only present when the record came incomplete: JSON paths of members that the source had left out and that were ' +
+    list(
+      Type.String(),
+      'Only present when the record came incomplete: JSON paths of members that the source had left out and that were ' +
         'derived here.',
-    }),
+    ),
   ),
 });
 
 export const History = Type.Object({
-  messageId: Type.String({ pattern: '^0x[a-f0-9]{64}$' }),
+  messageId: messageId,
   status: orNull(status('A status.'), 'The status now; null for a message that was removed.'),
-  stages: Type.Array(Stage, {
-    description:
-      'Every stage that the message has reached, as its chains report it; empty for a message that was removed.',
-  }),
-  changes: Type.Array(Change, {
-    description: `Every change in the order in which it was recorded; at most the latest ${MAX_HISTORY_ROWS}.`,
-  }),
-  truncated: Type.Optional(
-    Type.Literal(true, {
-      description:
-        `Only present when the message has more than ${MAX_HISTORY_ROWS} changes or failed attempts: earlier changes ` +
-        'and some of the attempts are left out. `/v2/messages/stream?messageId=…&after=0` has every change.',
-    }),
+  stages: list(
+    Stage,
+    'Every stage that the message has reached, as its chains report it; empty for a message that was removed.',
+  ),
+  changes: list(
+    Change,
+    `Every change in the order in which it was recorded; at most the latest ${MAX_HISTORY_ROWS}.`,
+  ),
+  truncated: present(
+    `Only present when the message has more than ${MAX_HISTORY_ROWS} changes or failed attempts: earlier changes ` +
+      'and some of the attempts are left out. `/v2/messages/stream?messageId=…&after=0` has every change.',
   ),
 });
 
@@ -188,3 +192,72 @@ export interface ChangeEvent extends Pick<Change, 'position' | 'change' | 'statu
   readonly attempt?: Attempt;
   readonly message: Message | MessageSummary;
 }
+
+export const MAX_REASONS = 50;
+export const REASON_LANES = 5;
+export const REASON_MESSAGES = 5;
+
+const FailureGroup = Type.Object({
+  code: text(
+    'As in the reason of an attempt; `not-known` for messages without return data: imported, mirrored, or of a ' +
+      'chain that does not report it.',
+  ),
+  title: text(
+    'What happened, without the values of a single message. It may quote untrusted contracts: show ' +
+      'it as text.',
+  ),
+  fixableBy,
+  messages: count('Messages that failed for this reason.'),
+  readyForManualExecution: count('How many of them can be executed manually.'),
+  lanes: list(
+    Type.Object({
+      sourceNetworkInfo: named('NetworkInfo'),
+      destNetworkInfo: named('NetworkInfo'),
+      messages: count('Messages of this reason on the lane.'),
+    }),
+    `The lanes with the most of them, at most ${REASON_LANES}.`,
+  ),
+  laneCount: count('On how many lanes in all.'),
+  newest: list(
+    Type.Object({
+      messageId: messageId,
+      sendTimestamp: dateTime('When it was sent.'),
+      readyForManualExecution: Type.Boolean(),
+    }),
+    `The newest of them, at most ${REASON_MESSAGES}.`,
+  ),
+});
+
+export const Failures = Type.Object({
+  failed: count('Messages sent in the window that are FAILED now.'),
+  counted: count('How many of them are grouped by reason here.'),
+  truncated: present('Only present when there were too many failed messages: the newest are counted.'),
+  reasons: list(FailureGroup, `The reasons with the most messages first, at most ${MAX_REASONS}.`),
+  otherReasons: orNull(
+    Type.Object({ reasons: count('Further reasons.'), messages: count('Their messages.') }),
+    'What is not listed; null where everything is.',
+  ),
+  days: list(
+    Type.Object({
+      day: Type.String({ format: 'date', description: 'UTC.' }),
+      messages: count('Messages sent on this day.'),
+      failed: count('Those of them that are FAILED now.'),
+    }),
+    'Every day of the window, oldest first; today is the last.',
+  ),
+  asOf: dateTime('When the reasons were grouped: some seconds ago at most, while messages change.'),
+});
+
+export const MessageReasons = Type.Object({
+  data: list(
+    Type.Object({
+      messageId: messageId,
+      reason: orNull(Reason, 'Why its last attempt failed; null where that is not known.'),
+    }),
+    `Those of the given messages (at most ${MAX_MESSAGE_IDS}) whose last attempt failed, in the given order.`,
+  ),
+});
+
+export type FailureGroup = ResponseBody<typeof FailureGroup>;
+export type Failures = ResponseBody<typeof Failures>;
+export type MessageReasons = ResponseBody<typeof MessageReasons>;

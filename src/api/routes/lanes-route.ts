@@ -3,12 +3,12 @@
  * maintains them: nothing is counted at request time.
  */
 import { ApiError } from '../../domain/errors.ts';
-import { address, selector, wholeNumber } from '../../domain/filters/parameter-values.ts';
-import { parseParameters } from '../../domain/filters/search-parameters.ts';
+import { address } from '../../domain/filters/parameter-values.ts';
 import { statuses } from '../../domain/lifecycle.ts';
 import type { DayCounts, LanePage } from '../../store/query/lanes.ts';
-import type { Route, RouteParameter } from '../server/route.ts';
-import { LaneLatency, LaneList, NAMED_RANGES, Stats, TOP_LANES } from './lanes-schema.ts';
+import type { Route } from '../server/route.ts';
+import { LaneLatency, LaneList, NAMED_RANGES, Stats, TOP_LANES } from './networks-schema.ts';
+import { chainSelector, integer, parametersOf } from './query-parameters.ts';
 
 /** A response lists at most this many lanes; `total` is the full number. */
 const MAX_LANES = 1_000;
@@ -49,29 +49,37 @@ export function everyDay<T extends { readonly day: string }>(
   });
 }
 
-export const sourceChainSelector: RouteParameter = {
-  name: 'sourceChainSelector',
-  description: 'Chain selector of the source network.',
-  schema: { type: 'string', pattern: '^[0-9]+$' },
-  example: '16015286601757825753',
-};
-export const destChainSelector: RouteParameter = {
-  name: 'destChainSelector',
-  description: 'Chain selector of the destination network.',
-  schema: { type: 'string', pattern: '^[0-9]+$' },
-  example: '14767482510784806043',
-};
-
-export const windowDaysParameter: RouteParameter = {
-  name: 'windowDays',
-  description: 'Length of the window in days, today (UTC) included.',
-  schema: { type: 'integer', minimum: 1, maximum: MAX_WINDOW_DAYS, default: DEFAULT_WINDOW_DAYS },
-};
+const sourceChainSelector = chainSelector('Chain selector of the source network.', '16015286601757825753');
+const destChainSelector = chainSelector('Chain selector of the destination network.', '14767482510784806043');
+const windowDays = integer(
+  'Length of the window in days, today (UTC) included.',
+  1,
+  MAX_WINDOW_DAYS,
+  DEFAULT_WINDOW_DAYS,
+);
+export const laneParameters = parametersOf({ sourceChainSelector, destChainSelector, windowDays });
+const statsParameters = parametersOf({ windowDays });
+const latencyParameters = parametersOf({
+  sourceChainSelector: { ...sourceChainSelector, isRequired: true },
+  destChainSelector: { ...destChainSelector, isRequired: true },
+  numOfBlocks: integer(
+    'Only messages that wait for this many block confirmations (their `finality`); 0, or left out: only ' +
+      'those that wait for the finality of their chain.',
+    0,
+    MAX_BLOCKS,
+    0,
+  ),
+  sourceTokenAddress: {
+    description: 'Only messages that transfer this token, by its address on the source chain.',
+    schema: { type: 'string' },
+    example: '0x779877A7B0D9E8603169DdbD7836e478b4624789',
+    parse: address,
+  },
+});
 
 export const laneRoutes: readonly Route[] = [
   {
     path: '/v2/lanes',
-    mediaType: 'application/json',
     operationId: 'listLanes',
     tag: 'Lanes',
     summary: 'Lanes',
@@ -79,17 +87,10 @@ export const laneRoutes: readonly Route[] = [
       'Every lane that has messages, the busiest first: how many, in which status, how long deliveries take, what ' +
       'is overdue, and whether a sequence number is missing. Every write updates these values, so that a response ' +
       `costs the same however many messages there are. At most ${MAX_LANES} lanes; \`total\` is how many match.`,
-    queryParameters: [sourceChainSelector, destChainSelector, windowDaysParameter],
-    success: {
-      description: 'The lanes.',
-      schema: LaneList,
-    },
+    queryParameters: laneParameters.declared,
+    success: { description: 'The lanes.', schema: LaneList },
     async handle({ query }, { store }) {
-      const { windowDays = DEFAULT_WINDOW_DAYS, ...ends } = parseParameters(query, {
-        sourceChainSelector: selector,
-        destChainSelector: selector,
-        windowDays: wholeNumber(1, MAX_WINDOW_DAYS),
-      });
+      const { windowDays = DEFAULT_WINDOW_DAYS, ...ends } = laneParameters.parse(query);
       const now = new Date();
       const page = await store.lanes({
         ...ends,
@@ -103,7 +104,6 @@ export const laneRoutes: readonly Route[] = [
   },
   {
     path: '/v2/lanes/latency',
-    mediaType: 'application/json',
     operationId: 'getLaneLatency',
     tag: 'Lanes',
     summary: 'How long a delivery takes',
@@ -112,44 +112,14 @@ export const laneRoutes: readonly Route[] = [
       'successful deliveries that match, looked for among its latest ' +
       `${LATENCY_CANDIDATES} messages. At least ${LATENCY_MINIMUM} must match, otherwise the error is ` +
       '`INSUFFICIENT_DATA`.',
-    queryParameters: [
-      { ...sourceChainSelector, isRequired: true },
-      { ...destChainSelector, isRequired: true },
-      {
-        name: 'numOfBlocks',
-        description:
-          'Only messages that wait for this many block confirmations (their `finality`); 0, or left out: only ' +
-          'those that wait for the finality of their chain.',
-        schema: { type: 'integer', minimum: 0, maximum: MAX_BLOCKS, default: 0 },
-      },
-      {
-        name: 'sourceTokenAddress',
-        description: 'Only messages that transfer this token, by its address on the source chain.',
-        schema: { type: 'string' },
-        example: '0x779877A7B0D9E8603169DdbD7836e478b4624789',
-      },
-    ],
-    success: {
-      description: 'The estimate.',
-      schema: LaneLatency,
-    },
+    queryParameters: latencyParameters.declared,
+    success: { description: 'The estimate.', schema: LaneLatency },
     errors: [404],
     async handle({ query }, { store }) {
-      const parameters = parseParameters(
-        query,
-        {
-          sourceChainSelector: selector,
-          destChainSelector: selector,
-          numOfBlocks: wholeNumber(0, MAX_BLOCKS),
-          sourceTokenAddress: address,
-        },
-        ['sourceChainSelector', 'destChainSelector'],
-      );
+      const parameters = latencyParameters.parse(query);
       const { numOfBlocks = 0, sourceTokenAddress = null } = parameters;
-      const ends = {
-        sourceChainSelector: parameters.sourceChainSelector ?? '',
-        destChainSelector: parameters.destChainSelector ?? '',
-      };
+      const { sourceChainSelector = '', destChainSelector = '' } = parameters;
+      const ends = { sourceChainSelector, destChainSelector };
       const lane = await store.laneIdentity(ends);
       if (!lane) {
         throw new ApiError(
@@ -173,22 +143,16 @@ export const laneRoutes: readonly Route[] = [
 export const statsRoutes: readonly Route[] = [
   {
     path: '/v2/stats',
-    mediaType: 'application/json',
     operationId: 'getStats',
     tag: 'Networks',
     summary: 'Totals',
     description:
       'How many messages there are, by status and by the day (UTC) they were sent, and the busiest lanes. Every ' +
       'write updates these values, so that a response costs the same however many messages there are.',
-    queryParameters: [windowDaysParameter],
-    success: {
-      description: 'The totals.',
-      schema: Stats,
-    },
+    queryParameters: statsParameters.declared,
+    success: { description: 'The totals.', schema: Stats },
     async handle({ query }, { store }) {
-      const { windowDays = DEFAULT_WINDOW_DAYS } = parseParameters(query, {
-        windowDays: wholeNumber(1, MAX_WINDOW_DAYS),
-      });
+      const { windowDays = DEFAULT_WINDOW_DAYS } = statsParameters.parse(query);
       const now = new Date();
       const first = windowStart(now, windowDays);
       const { position, all, topLanes, days } = await store.stats({

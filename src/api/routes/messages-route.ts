@@ -1,26 +1,41 @@
 /** Message search, and one message by its id, at once or as soon as it has a status (long poll). */
 import { ApiError } from '../../domain/errors.ts';
-import { statusList, wholeNumber } from '../../domain/filters/parameter-values.ts';
+import { statusList } from '../../domain/filters/parameter-values.ts';
 import type { SearchQuery } from '../../domain/filters/query.ts';
-import { parseParameters, parseSearch, type RawParameters } from '../../domain/filters/search-parameters.ts';
+import { parseSearch, type RawParameters } from '../../domain/filters/search-parameters.ts';
 import { type Status, statusRank } from '../../domain/lifecycle.ts';
 import type { Message } from '../../domain/message.ts';
 import type { PageFrame } from '../../store/reads/reads.ts';
 import type { StoredRecord } from '../../store/store.ts';
 import type { Following } from '../live/change-feed.ts';
 import type { Freshness } from '../server/caching.ts';
-import type { Route, RouteContext, RouteRequest } from '../server/route.ts';
-import { searchQueryParameters } from './query-parameters.ts';
+import type { Route, RouteContext } from '../server/route.ts';
+import type { RouteRequest } from '../server/route-request.ts';
+import { integer, parametersOf, searchQueryParameters } from './query-parameters.ts';
 import { messageIdDigits, unknownMessage } from './requested-message.ts';
 import { named, SearchResult } from './response-schema.ts';
 
 const DEFAULT_WAIT_MS = 30_000;
 const MAX_WAIT_MS = 60_000;
 
+const waitParameters = parametersOf({
+  waitFor: {
+    description: 'Respond when the message has one of these statuses, separated by commas.',
+    schema: { type: 'string' },
+    example: 'SUCCESS,FAILED',
+    parse: statusList,
+  },
+  timeoutMs: integer(
+    'Respond after this many milliseconds in any case; only with `waitFor`.',
+    1,
+    MAX_WAIT_MS,
+    DEFAULT_WAIT_MS,
+  ),
+});
+
 export const messageRoutes: readonly Route[] = [
   {
     path: '/v2/messages',
-    mediaType: 'application/json',
     operationId: 'searchMessages',
     tag: 'Messages',
     summary: 'Search messages',
@@ -41,7 +56,6 @@ export const messageRoutes: readonly Route[] = [
   },
   {
     path: '/v2/messages/{messageId}',
-    mediaType: 'application/json',
     operationId: 'getMessage',
     tag: 'Messages',
     summary: 'One message',
@@ -50,19 +64,7 @@ export const messageRoutes: readonly Route[] = [
       'statuses, instead of polling; a message that is not known yet may appear meanwhile. `X-Lanescan-Wait` says ' +
       'why it ended: `reached`; `passed` (the message is beyond all of them: steps can be skipped); ' +
       '`timeout`; or `stopping` (the server is shutting down: repeat the request). The record is the current one in every case.',
-    queryParameters: [
-      {
-        name: 'waitFor',
-        description: 'Respond when the message has one of these statuses, separated by commas.',
-        schema: { type: 'string' },
-        example: 'SUCCESS,FAILED',
-      },
-      {
-        name: 'timeoutMs',
-        description: 'Respond after this many milliseconds in any case; only with `waitFor`.',
-        schema: { type: 'integer', minimum: 1, maximum: MAX_WAIT_MS, default: DEFAULT_WAIT_MS },
-      },
-    ],
+    queryParameters: waitParameters.declared,
     success: { description: 'The message.', schema: named('Message'), headers: ['X-Lanescan-Wait'] },
     errors: [404],
     variesBy: ['X-SDK-Version'],
@@ -110,10 +112,7 @@ interface Wait {
 }
 
 function parseWait(query: RawParameters): Wait | undefined {
-  const { waitFor, timeoutMs } = parseParameters<{ waitFor: readonly Status[]; timeoutMs: number }>(query, {
-    waitFor: statusList,
-    timeoutMs: wholeNumber(1, MAX_WAIT_MS),
-  });
+  const { waitFor, timeoutMs } = waitParameters.parse(query);
   if (waitFor) return { statuses: waitFor, timeoutMs: timeoutMs ?? DEFAULT_WAIT_MS };
   if (timeoutMs === undefined) return undefined;
   const problem = 'is only allowed with waitFor';

@@ -1,7 +1,4 @@
 /** Networks: traffic, and how far each is indexed. */
-
-import { trueOrFalse } from '../../domain/filters/parameter-values.ts';
-import { parseParameters } from '../../domain/filters/search-parameters.ts';
 import type { NetworkInfo } from '../../domain/message.ts';
 import { blockExplorerOf, explorerUrlsOf } from '../../domain/networks/block-explorers.ts';
 import { findingKinds } from '../../domain/networks/index-findings.ts';
@@ -12,40 +9,29 @@ import type { NetworkProgress } from '../../store/query/network-progress.ts';
 import { indexingHealth, lagBlocks, lagSeconds, mirrorHealth } from '../metrics/indexing-health.ts';
 import type { Route } from '../server/route.ts';
 import { type Indexing, type Mirror, type Network, NetworkList } from './networks-schema.ts';
+import { flag, parametersOf } from './query-parameters.ts';
+
+const networkParameters = parametersOf({
+  active: { ...flag('`true` keeps only networks that have messages; `false` keeps all.'), example: true },
+  indexed: {
+    ...flag('`true` keeps only networks that are, or were, indexed here; `false` keeps all.'),
+    example: true,
+  },
+});
 
 export const networkRoutes: readonly Route[] = [
   {
     path: '/v2/networks',
-    mediaType: 'application/json',
     operationId: 'listNetworks',
     tag: 'Networks',
     summary: 'Networks',
     description:
       'Every network that is known, and any other that messages in the store name, ordered by name; with how many ' +
       'messages each has sent and received, and how far it is indexed.',
-    queryParameters: [
-      {
-        name: 'active',
-        description: '`true` keeps only networks that have messages; `false` keeps all.',
-        schema: { type: 'boolean', default: false },
-        example: true,
-      },
-      {
-        name: 'indexed',
-        description: '`true` keeps only networks that are, or were, indexed here; `false` keeps all.',
-        schema: { type: 'boolean', default: false },
-        example: true,
-      },
-    ],
-    success: {
-      description: 'The networks.',
-      schema: NetworkList,
-    },
+    queryParameters: networkParameters.declared,
+    success: { description: 'The networks.', schema: NetworkList },
     async handle({ query }, { store }) {
-      const { active = false, indexed = false } = parseParameters(query, {
-        active: trueOrFalse,
-        indexed: trueOrFalse,
-      });
+      const { active = false, indexed = false } = networkParameters.parse(query);
       const [traffic, progress, mirrors, lastChangeAt] = await Promise.all([
         store.networkTraffic(),
         store.networkProgress(),

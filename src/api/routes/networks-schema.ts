@@ -1,5 +1,7 @@
-/** Schemas of networks: their traffic, how far they are indexed, and the mirrored servers. */
+/** Schemas of lanes and totals, of networks (traffic, how far they are indexed, mirrors), and of the health checks. */
 import Type from 'typebox';
+import { MAX_OVERDUE } from '../../domain/delivery-times.ts';
+import { type Status, statuses } from '../../domain/lifecycle.ts';
 import { findingKindNames } from '../../domain/networks/index-findings.ts';
 import { problemKinds } from '../../domain/networks/indexing-problem.ts';
 import { NetworkInfo } from '../../domain/records/message-schema.ts';
@@ -13,7 +15,135 @@ import {
   STALE_AFTER_SECONDS,
   STOPPED_AFTER_SECONDS,
 } from '../metrics/indexing-health.ts';
-import { count, dateTime, oneOf, orNull, type ResponseBody } from './response-schema.ts';
+import {
+  count,
+  dateTime,
+  decimal,
+  flag,
+  list,
+  named,
+  oneOf,
+  orNull,
+  type ResponseBody,
+  text,
+} from './response-schema.ts';
+
+/** A list names at most this many missing ranges for each on-ramp; `missingRangeCount` is the full number. */
+export const NAMED_RANGES = 100;
+
+export const StatusCounts = Type.Object(
+  Object.fromEntries(statuses.map((status) => [status, Type.Integer({ minimum: 0 })])) as Record<
+    Status,
+    Type.TInteger
+  >,
+  { description: 'Messages in each status.' },
+);
+
+export const messageCounts = {
+  messages: count('Messages in all.'),
+  byStatus: StatusCounts,
+  inFlight: count('Sent, and neither FAILED nor SUCCESS yet.'),
+  readyForManualExecution: count('Ready for manual execution.'),
+};
+
+export const laneEnds = {
+  sourceNetworkInfo: named('NetworkInfo'),
+  destNetworkInfo: named('NetworkInfo'),
+  routerAddress: orNull(text('Router on the source chain; null where it is unknown.')),
+};
+
+export const Completeness = Type.Object({
+  first: decimal('Lowest sequence number that is present.'),
+  last: decimal('Highest sequence number that is present.'),
+  present: decimal('How many are present.'),
+  missing: decimal('How many are missing between `first` and `last`.'),
+  missingRangeCount: count('Number of missing ranges.'),
+  missingRanges: list(
+    Type.Object({ from: decimal('First missing number.'), to: decimal('Last missing number, included.') }),
+    `The missing ranges, lowest first; at most ${NAMED_RANGES} are named.`,
+  ),
+  isComplete: flag('Whether nothing is missing between `first` and `last`.'),
+});
+
+export const Delivery = Type.Object(
+  {
+    windowDays: count('Days (UTC, today included) whose messages count.'),
+    messages: count('Successful deliveries in the window.'),
+    p50Ms: orNull(count('Half were delivered within this time.')),
+    p90Ms: orNull(count('90 of 100 were.')),
+    p99Ms: orNull(count('99 of 100 were.')),
+  },
+  {
+    description: 'Time from sending to successful execution, exact to 5 per cent; null without a delivery.',
+  },
+);
+
+export const Lane = Type.Object({
+  ...laneEnds,
+  version: orNull(text('Protocol version of the on-ramp that was used last.')),
+  ...messageCounts,
+  overdue: orNull(
+    count(
+      'In flight for longer than the p99 of `delivery`, ' +
+        `counted up to ${MAX_OVERDUE}; null where the window has no delivery to compare with.`,
+    ),
+  ),
+  lastSentAt: dateTime('When the newest message was sent.'),
+  delivery: Delivery,
+  onramps: list(
+    Type.Object({
+      onramp: text('On-ramp contract on the source chain.'),
+      version: orNull(text('Its protocol version.')),
+      completeness: Completeness,
+    }),
+    'Each on-ramp has its own sequence numbers. The one that was used last comes first.',
+  ),
+});
+
+export const LaneList = Type.Object({
+  data: Type.Array(Lane),
+  total: count('Number of lanes that match, listed or not.'),
+});
+
+export const LaneLatency = Type.Object({
+  lane: Type.Object(laneEnds),
+  totalMs: count('Time from sending to execution, in milliseconds.'),
+});
+
+export type StatusCounts = ResponseBody<typeof StatusCounts>;
+export type Completeness = ResponseBody<typeof Completeness>;
+export type Delivery = ResponseBody<typeof Delivery>;
+export type Lane = ResponseBody<typeof Lane>;
+export type LaneList = ResponseBody<typeof LaneList>;
+export type LaneLatency = ResponseBody<typeof LaneLatency>;
+
+export const TOP_LANES = 10;
+
+export const Stats = Type.Object({
+  simulated: flag('True for simulated data (the demo).'),
+  totals: Type.Object(messageCounts, { description: 'Over all time.' }),
+  days: list(
+    Type.Object({
+      day: Type.String({ format: 'date', description: 'UTC.' }),
+      messages: count('Messages sent on this day.'),
+      byStatus: StatusCounts,
+    }),
+    'Every day of the window, oldest first; today is the last.',
+  ),
+  topLanes: list(
+    Type.Object({
+      sourceNetworkInfo: named('NetworkInfo'),
+      destNetworkInfo: named('NetworkInfo'),
+      ...messageCounts,
+    }),
+    `The ${TOP_LANES} busiest lanes of all time.`,
+  ),
+  position: decimal(
+    'Position of the latest change that is counted: responses with the same position have the same numbers.',
+  ),
+});
+
+export type Stats = ResponseBody<typeof Stats>;
 
 export const Indexing = Type.Object(
   {
@@ -35,7 +165,7 @@ export const Indexing = Type.Object(
     lagSeconds: orNull(
       count('Age of the newest block that was read, in seconds: it grows while nothing is read.'),
     ),
-    isIndexed: Type.Boolean({ description: 'Whether an indexer works on the network now.' }),
+    isIndexed: flag('Whether an indexer works on the network now.'),
     lastSeenAt: dateTime('When an indexer was last alive.'),
     health: oneOf(
       indexingHealths,
@@ -47,22 +177,17 @@ export const Indexing = Type.Object(
         '`ok`: none of these. The first that applies.',
     ),
     updatedAt: dateTime('When the progress was recorded.'),
-    problem: orNull(
-      Type.String({ description: 'Why indexing does not progress, in a sentence; null while it does.' }),
-    ),
+    problem: orNull(text('Why indexing does not progress, in a sentence; null while it does.')),
     problemKind: orNull(oneOf(problemKinds, 'The kind of that problem.')),
-    findings: Type.Array(
+    findings: list(
       Type.Object({
         kind: oneOf(findingKindNames, 'What was found.'),
-        text: Type.String({ description: 'The same in a sentence.' }),
-        isLoss: Type.Boolean({ description: 'Whether messages or statuses are missing because of it.' }),
+        text: text('The same in a sentence.'),
+        isLoss: flag('Whether messages or statuses are missing because of it.'),
         count: count('How many contracts, lanes or blocks it was found for.'),
       }),
-      {
-        description:
-          'Open findings about completeness: where the history that was read contradicts what the contracts of the ' +
-          'network say, and contracts that are not known. Empty where there are none.',
-      },
+      'Open findings about completeness: where the history that was read contradicts what the contracts of the ' +
+        'network say, and contracts that are not known. Empty where there are none.',
     ),
   },
   { description: 'How far the network is indexed.' },
@@ -81,16 +206,14 @@ export const Mirror = Type.Object({
 export const Network = Type.Object({
   ...NetworkInfo.properties,
   blockExplorer: orNull(
-    Type.String({
-      description: 'Website of a block explorer; null where none is known, and for simulated data.',
-    }),
+    text('Website of a block explorer; null where none is known, and for simulated data.'),
   ),
   explorerUrls: orNull(
     Type.Object({
-      transaction: orNull(Type.String({ description: 'Of a transaction hash.' })),
-      address: orNull(Type.String({ description: 'Of an account or contract.' })),
-      block: orNull(Type.String({ description: 'Of a block number, slot or checkpoint.' })),
-      token: orNull(Type.String({ description: 'Of a token.' })),
+      transaction: orNull(text('Of a transaction hash.')),
+      address: orNull(text('Of an account or contract.')),
+      block: orNull(text('Of a block number, slot or checkpoint.')),
+      token: orNull(text('Of a token.')),
     }),
     'URLs of pages of the block explorer; put the value, URL-encoded, in the place of `{}`.',
   ),
@@ -103,11 +226,9 @@ export const Network = Type.Object({
 });
 
 export const NetworkList = Type.Object({
-  simulated: Type.Boolean({
-    description: 'True for simulated data (the demo).',
-  }),
+  simulated: flag('True for simulated data (the demo).'),
   lastChangeAt: orNull(dateTime('When the latest change of a message was recorded, from any source.')),
-  mirrors: Type.Array(Mirror, { description: 'Other servers that are mirrored.' }),
+  mirrors: list(Mirror, 'Other servers that are mirrored.'),
   data: Type.Array(Network),
 });
 
@@ -115,3 +236,41 @@ export type Indexing = ResponseBody<typeof Indexing>;
 export type Mirror = ResponseBody<typeof Mirror>;
 export type Network = ResponseBody<typeof Network>;
 export type NetworkList = ResponseBody<typeof NetworkList>;
+
+const checkedStates = ['ok', 'behind', 'stopped', 'unknown', 'not configured'] as const;
+
+export const Health = Type.Object({
+  status: oneOf(['ok']),
+});
+
+export const Readiness = Type.Object({
+  status: oneOf(['ready']),
+  simulated: flag('True for simulated data (the demo).'),
+  checks: Type.Object(
+    {
+      database: oneOf(['ok']),
+      indexing: oneOf(checkedStates, 'The worst of the indexed networks.'),
+      mirror: oneOf(checkedStates, 'The worst of the mirrored servers.'),
+      changes: Type.Object(
+        {
+          feed: oneOf(
+            ['idle', 'current', 'behind', 'unknown'],
+            'Whether streams and waiting requests have all changes: `behind` for more than 5 s, `unknown` when the position of the database has been unknown for as long, `idle` without streams and waiting requests.',
+          ),
+          listener: oneOf(
+            ['idle', 'connected', 'away'],
+            'Whether notifications of changes arrive; without them the server polls every second.',
+          ),
+        },
+        { description: 'Live push of changes by this process.' },
+      ),
+    },
+    {
+      description:
+        'Results of the checks. `behind`: the data is older than it should be. `stopped`: the process is not alive. ' +
+        '`unknown`: the state could not be read. `not configured`: not in use.',
+    },
+  ),
+});
+
+export type Readiness = ResponseBody<typeof Readiness>;

@@ -4,12 +4,11 @@ import type { Store } from '../../store/store.ts';
 import { indexingHealth, mirrorHealth } from '../metrics/indexing-health.ts';
 import { DatabaseUnresponsiveError } from '../server/error-responses.ts';
 import type { Route } from '../server/route.ts';
-import { Health, Readiness } from './operations-schema.ts';
+import { Health, Readiness } from './networks-schema.ts';
 
 export const operationRoutes: readonly Route[] = [
   {
     path: '/healthz',
-    mediaType: 'application/json',
     isUnlimited: true,
     operationId: 'getHealth',
     tag: 'Operations',
@@ -20,7 +19,6 @@ export const operationRoutes: readonly Route[] = [
   },
   {
     path: '/readyz',
-    mediaType: 'application/json',
     isUnlimited: true,
     operationId: 'getReadiness',
     tag: 'Operations',
@@ -43,7 +41,7 @@ export const operationRoutes: readonly Route[] = [
   },
   {
     path: '/metrics',
-    mediaType: 'text/plain',
+    mediaTypes: ['text/plain'],
     operationId: 'getMetrics',
     tag: 'Operations',
     summary: 'Metrics for Prometheus',

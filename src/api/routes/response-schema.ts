@@ -15,6 +15,13 @@ import {
   Verifiers,
 } from '../../domain/records/message-schema.ts';
 
+export const text = (description: string) => Type.String({ description });
+export const flag = (description: string) => Type.Boolean({ description });
+export const list = <T extends Type.TSchema>(items: T, description: string) =>
+  Type.Array(items, { description });
+/** True, or left out. */
+export const present = (description: string) => Type.Optional(Type.Literal(true, { description }));
+export const messageId = Type.String({ pattern: '^0x[a-f0-9]{64}$' });
 export const count = (description: string) => Type.Integer({ minimum: 0, description });
 /** An integer as a decimal string: it may have more bits than a JSON number keeps. */
 export const decimal = (description: string) => Type.String({ pattern: '^[0-9]+$', description });

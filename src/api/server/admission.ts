@@ -2,45 +2,26 @@
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../domain/errors.ts';
 import type { Metrics } from '../metrics/metrics.ts';
-import { ALLOWED_METHODS, preflightHeaders } from './cross-origin.ts';
+import { ALLOWED_METHODS, preflightHeaders } from './header-fields.ts';
 import { MAX_URL_LENGTH } from './http-app.ts';
 import type { RateLimiter } from './rate-limit.ts';
 import { pathsOf, type ServedPath } from './route.ts';
 import { notFoundError, patternOf } from './route-registration.ts';
 
-export interface AdmissionOptions {
+/** @param options `headers`: of every response; `maxPipelined`: requests of one connection at the same time */
+export function createAdmission(options: {
   readonly routes: readonly ServedPath[];
-  /** Headers of every response. */
   readonly headers: Readonly<Record<string, string>>;
   readonly rateLimiter: RateLimiter;
   /** Of costly routes, beside the other. */
   readonly costlyRateLimiter: RateLimiter;
   readonly metrics: Pick<Metrics, 'observeRejection'>;
   readonly log: FastifyBaseLogger;
-  /** Requests of one connection that may be answered at the same time. */
   readonly maxPipelined: number;
   readonly isProxyTrusted: boolean;
   readonly basePath: string;
-}
-
-export interface Admission {
-  /** Checks requests in the `onRequest` hook. Register it after the request tracker. */
-  register(app: FastifyInstance): void;
-  /** Sets the common headers of the response, and checks the request: the error to send, or undefined. */
-  rejectionOf(request: FastifyRequest, reply: FastifyReply): ApiError | undefined;
-}
-
-export function createAdmission({
-  routes,
-  headers,
-  rateLimiter,
-  costlyRateLimiter,
-  metrics,
-  log,
-  maxPipelined,
-  isProxyTrusted,
-  basePath,
-}: AdmissionOptions): Admission {
+}) {
+  const { routes, rateLimiter, costlyRateLimiter, maxPipelined, basePath } = options;
   const unlimitedPaths = new Set(routes.filter(({ isUnlimited }) => isUnlimited).map(({ path }) => path));
   const costlyPaths = new Set(routes.filter(({ isCostly }) => isCostly).map(({ path }) => path));
   const patterns = routes.flatMap(pathsOf).map(pathPattern);
@@ -48,9 +29,10 @@ export function createAdmission({
   let hasWarnedOfProxy = false;
 
   const warnOfUntrustedProxy = (request: FastifyRequest) => {
-    if (isProxyTrusted || hasWarnedOfProxy || request.headers['x-forwarded-for'] === undefined) return;
+    if (options.isProxyTrusted || hasWarnedOfProxy || request.headers['x-forwarded-for'] === undefined)
+      return;
     hasWarnedOfProxy = true;
-    log.warn(
+    options.log.warn(
       'X-Forwarded-For is ignored: set trustProxy if a proxy is in front; otherwise all its clients share one limit.',
     );
   };
@@ -87,7 +69,7 @@ export function createAdmission({
     if (!verdict) return undefined;
     reply.headers(verdict.headers);
     if (verdict.isAllowed) return undefined;
-    metrics.observeRejection('rate_limit');
+    options.metrics.observeRejection('rate_limit');
     reply.header('Retry-After', String(verdict.retryAfterSeconds));
     return new ApiError(
       'RATE_LIMITED',
@@ -106,10 +88,11 @@ export function createAdmission({
     );
   };
 
+  /** Sets the common headers of the response, and checks the request: the error to send, or undefined. */
   const rejectionOf = (request: FastifyRequest, reply: FastifyReply): ApiError | undefined => {
     // Request smuggling: parsers disagree on where a chunked body ends. No route takes a body, so the connection closes.
     if (request.headers['transfer-encoding'] !== undefined) reply.header('Connection', 'close');
-    reply.header('x-request-id', request.id).headers(headers);
+    reply.header('x-request-id', request.id).headers(options.headers);
     return (
       checkHost(request) ??
       checkPipelining(request) ??
@@ -121,7 +104,8 @@ export function createAdmission({
 
   return {
     rejectionOf,
-    register(app) {
+    /** Checks requests in the `onRequest` hook. Register it after the request tracker. */
+    register(app: FastifyInstance): void {
       // A callback, not a promise: it runs for every request, and a resolved promise would be most of its cost.
       app.addHook('onRequest', (request, reply, done) => {
         const rejection = rejectionOf(request, reply);

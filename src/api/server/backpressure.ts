@@ -14,19 +14,15 @@ import { Readable } from 'node:stream';
 import { ApiError } from '../../domain/errors.ts';
 import type { Connection, Connections } from './connections.ts';
 
-export interface BackpressureLimits {
+export const defaultBackpressureLimits = {
   /** Waiting bytes in total, in this process. */
-  readonly bytes: number;
-  /** Waiting bytes of long responses to one client (IPv6: a /64). The first response is always sent. */
-  readonly bytesPerAddress: number;
-  readonly stalledMs: number;
-}
-
-export const defaultBackpressureLimits: BackpressureLimits = {
   bytes: 256 * 1024 * 1024,
+  /** Waiting bytes of long responses to one client (IPv6: a /64). The first response is always sent. */
   bytesPerAddress: 64 * 1024 * 1024,
   stalledMs: 30_000,
 };
+
+export type BackpressureLimits = Readonly<typeof defaultBackpressureLimits>;
 
 /** The length of a slice. A body of at most this length is short. */
 export const SLICE_BYTES = 64 * 1024;
@@ -42,18 +38,9 @@ export interface Reservation {
   release(): void;
 }
 
-export interface Backpressure {
-  /** Bytes that wait now. */
-  readonly bytes: number;
-  /**
-   * Counts the body of a response. Throws an ApiError when a limit would be exceeded. Without a client, only the total
-   * limit applies.
-   */
-  reserve(connection: Connection, client: string | undefined, bytes: number): Reservation;
-  close(): void;
-}
+export type Backpressure = ReturnType<typeof createBackpressure>;
 
-export function createBackpressure({ open }: Connections, limits: BackpressureLimits): Backpressure {
+export function createBackpressure({ open }: Connections, limits: BackpressureLimits) {
   const bytesByClient = new Map<string, number>();
   let reservedBytes = 0;
   /** Bytes of short responses in socket buffers, at the latest check. */
@@ -105,11 +92,16 @@ export function createBackpressure({ open }: Connections, limits: BackpressureLi
   };
 
   return {
+    /** Bytes that wait now. */
     get bytes() {
       return reservedBytes + bufferedBytes;
     },
 
-    reserve(connection, client, bytes) {
+    /**
+     * Counts the body of a response. Throws an ApiError when a limit would be exceeded. Without a client, only the total
+     * limit applies.
+     */
+    reserve(connection: Connection, client: string | undefined, bytes: number): Reservation {
       const ownBytes = client === undefined ? 0 : (bytesByClient.get(client) ?? 0);
       if (ownBytes > 0 && ownBytes + bytes > limits.bytesPerAddress) {
         throw new ApiError(

@@ -3,25 +3,25 @@ import { hash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import type { Coding } from './compression.ts';
 
+const cacheControls = {
+  /** May change at any moment. One second: people do not notice it, and a shared cache in front absorbs a crowd. */
+  moving: 'public, max-age=1',
+  /** Changes with the version of the service. */
+  document: 'public, max-age=300',
+  /** Like `moving`, but must be revalidated each time (it names files that a new version no longer has). */
+  checked: 'no-cache',
+  /** Its URL changes with the content. */
+  immutable: 'public, max-age=31536000, immutable',
+  /** Valid only for this request. */
+  never: 'no-store',
+};
+
 /**
- * How long a response stays valid.
- *
- * - `moving`: may change at any moment.
- * - `document`: changes with the version of the service.
- * - `checked`: like `moving`, but must be revalidated each time (it names files that a new version no longer has).
- * - `immutable`: its URL changes with the content.
- * - `never`: valid only for this request.
- * - settled: a message that succeeded at this time (ms since 1970). Only a reorganisation of its destination chain can
- *   change it, which becomes less likely with time: so it may be cached for a tenth of its age, the heuristic that
- *   HTTP suggests.
+ * How long a response stays valid. Settled: a message that succeeded at this time (ms since 1970). Only a reorganisation of
+ * its destination chain can change it, which becomes less likely with time: so it may be cached for a tenth of its age, the
+ * heuristic that HTTP suggests.
  */
-export type Freshness =
-  | 'moving'
-  | 'document'
-  | 'checked'
-  | 'immutable'
-  | 'never'
-  | { readonly settledAt: number };
+export type Freshness = keyof typeof cacheControls | { readonly settledAt: number };
 
 export interface RouteResponse {
   /** The whole body, or a stream. */
@@ -45,12 +45,7 @@ const MINUTE_SECONDS = 60;
 const DAY_SECONDS = 86_400;
 
 export function cacheControl(freshness: Freshness, now = Date.now()): string {
-  if (freshness === 'never') return 'no-store';
-  // One second: people do not notice it, and a shared cache in front absorbs a crowd.
-  if (freshness === 'moving') return 'public, max-age=1';
-  if (freshness === 'document') return 'public, max-age=300';
-  if (freshness === 'checked') return 'no-cache';
-  if (freshness === 'immutable') return 'public, max-age=31536000, immutable';
+  if (typeof freshness === 'string') return cacheControls[freshness];
   const tenthOfAge = Math.floor((now - freshness.settledAt) / 10_000);
   const wholeMinutes = Math.floor(tenthOfAge / MINUTE_SECONDS) * MINUTE_SECONDS;
   const seconds = Math.min(Math.max(wholeMinutes, MINUTE_SECONDS), DAY_SECONDS);

@@ -7,113 +7,90 @@
  */
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 
-export interface ConnectionLimits {
+export const defaultConnectionLimits = {
   /** Open connections of this process. Beyond it, new ones are closed. */
-  readonly connections: number;
-  /** Open connections of one client (IPv6: a /64), where clients connect directly. */
-  readonly connectionsPerAddress: number;
-  /** Requests of one connection that are being answered at the same time (pipelining). */
-  readonly pipelined: number;
-  /** Graceful shutdown: how long responses may take to be sent before their connections are cut off. */
-  readonly finishMs: number;
-}
-
-export const defaultConnectionLimits: ConnectionLimits = {
   connections: 20_000,
+  /** Open connections of one client (IPv6: a /64), where clients connect directly. */
   connectionsPerAddress: 1_000,
+  /** Requests of one connection that are being answered at the same time (pipelining). */
   pipelined: 32,
+  /** Graceful shutdown: how long responses may take to be sent before their connections are cut off. */
   finishMs: 10_000,
 };
+
+export type ConnectionLimits = Readonly<typeof defaultConnectionLimits>;
 
 /** Why the server closed a connection before its response was complete. */
 export const cutReasons = ['stalled', 'memory', 'stopping', 'pipelining', 'deadline', 'failure'] as const;
 export type CutReason = (typeof cutReasons)[number];
 
-export interface Connection {
+export class Connection {
   readonly socket: Socket;
   /** For each pending response, the callback that ends it when the connection closes. */
-  readonly pendingResponses: ReadonlySet<() => void>;
-  /** No response is pending, and no part of a further request has arrived. */
-  readonly isIdle: boolean;
-  /** No byte of a request has arrived. */
-  readonly isUnused: boolean;
-  /** Bytes that were written and that the operating system has accepted. */
-  readonly sentBytes: number;
-  /** Why the server cut it off; undefined while it has not. */
-  readonly cutReason: CutReason | undefined;
+  readonly pendingResponses = new Set<() => void>();
   /** Bytes of responses that are reserved in memory (backpressure.ts). */
-  reservedBytes: number;
+  reservedBytes = 0;
   /** `sentBytes` at the latest check of backpressure.ts, and when it last changed (monotonic ms). */
-  acceptedBytes: number;
-  progressAt: number;
-  /** Adds a pending response. */
-  begin(end: () => void): void;
-  /** Removes a pending response. */
-  settle(end: () => void): void;
-  /** Disconnects the client, in a way that shows that the response is incomplete. */
-  cut(reason: CutReason): void;
-}
-
-function createConnection(socket: Socket): Connection {
-  const pendingResponses = new Set<() => void>();
+  acceptedBytes = 0;
+  progressAt = performance.now();
   /** `socket.bytesRead` at the latest request: more bytes are the beginning of another request. */
-  let readBytes = 0;
-  let cutReason: CutReason | undefined;
-  return {
-    socket,
-    pendingResponses,
-    reservedBytes: 0,
-    acceptedBytes: 0,
-    progressAt: performance.now(),
-    get isIdle() {
-      return pendingResponses.size === 0 && socket.bytesRead === readBytes;
-    },
-    get isUnused() {
-      return socket.bytesRead === 0;
-    },
-    get sentBytes() {
-      return socket.bytesWritten - socket.writableLength;
-    },
-    get cutReason() {
-      return cutReason;
-    },
-    begin(end) {
-      readBytes = socket.bytesRead;
-      pendingResponses.add(end);
-    },
-    settle: (end) => void pendingResponses.delete(end),
-    cut(reason) {
-      cutReason ??= reason;
-      // HTTP/1.0, which nginx speaks to servers by default, ends a response of unknown length by closing the connection:
-      // only a reset tells that it is incomplete. A Unix socket has no reset.
-      if (socket.remoteAddress === undefined) socket.destroy();
-      else socket.resetAndDestroy();
-    },
-  };
+  #readBytes = 0;
+  #cutReason: CutReason | undefined;
+
+  constructor(socket: Socket) {
+    this.socket = socket;
+  }
+
+  /** No response is pending, and no part of a further request has arrived. */
+  get isIdle(): boolean {
+    return this.pendingResponses.size === 0 && this.socket.bytesRead === this.#readBytes;
+  }
+
+  /** No byte of a request has arrived. */
+  get isUnused(): boolean {
+    return this.socket.bytesRead === 0;
+  }
+
+  /** Bytes that were written and that the operating system has accepted. */
+  get sentBytes(): number {
+    return this.socket.bytesWritten - this.socket.writableLength;
+  }
+
+  /** Why the server cut it off; undefined while it has not. */
+  get cutReason(): CutReason | undefined {
+    return this.#cutReason;
+  }
+
+  /** Adds a pending response. */
+  begin(end: () => void): void {
+    this.#readBytes = this.socket.bytesRead;
+    this.pendingResponses.add(end);
+  }
+
+  /** Disconnects the client, in a way that shows that the response is incomplete. */
+  cut(reason: CutReason): void {
+    this.#cutReason ??= reason;
+    // HTTP/1.0, which nginx speaks to servers by default, ends a response of unknown length by closing the connection:
+    // only a reset tells that it is incomplete. A Unix socket has no reset.
+    if (this.socket.remoteAddress === undefined) this.socket.destroy();
+    else this.socket.resetAndDestroy();
+  }
 }
 
-export interface Connections {
-  readonly open: ReadonlyMap<Socket, Connection>;
-  of(socket: Socket): Connection;
-  /** Removes a pending response; during shutdown, a connection that becomes idle is closed. */
-  settle(connection: Connection, end: () => void): void;
-}
-
-export interface ConnectionsOptions {
-  readonly limits: ConnectionLimits;
-  /** The client that a connection counts for; undefined where it is not counted (a proxy, this machine). */
-  readonly clientOf: (socket: Socket) => string | undefined;
-  readonly onRejected: () => void;
-}
+export type Connections = ReturnType<typeof createConnections>;
 
 /** At shutdown, the first request of a new connection may still be on its way. */
 const UNUSED_GRACE_MS = 1_000;
 
 export function createConnections(
   server: Server,
-  { limits, clientOf, onRejected }: ConnectionsOptions,
-): Connections {
+  limits: ConnectionLimits,
+  /** The client that a connection counts for; undefined where it is not counted (a proxy, this machine). */
+  clientOf: (socket: Socket) => string | undefined,
+  onRejected: () => void,
+) {
   const open = new Map<Socket, Connection>();
   const countByClient = new Map<string, number>();
   let isStopping = false;
@@ -129,7 +106,7 @@ export function createConnections(
       return;
     }
     if (client !== undefined) countByClient.set(client, ownCount + 1);
-    const connection = createConnection(socket);
+    const connection = new Connection(socket);
     open.set(socket, connection);
     socket.once('close', () => {
       open.delete(socket);
@@ -151,12 +128,55 @@ export function createConnections(
   };
 
   return {
-    open,
+    open: open as ReadonlyMap<Socket, Connection>,
     // Tests may inject requests without a connection.
-    of: (socket) => open.get(socket) ?? createConnection(socket),
-    settle(connection, end) {
-      connection.settle(end);
+    of: (socket: Socket): Connection => open.get(socket) ?? new Connection(socket),
+    /** Removes a pending response; during shutdown, a connection that becomes idle is closed. */
+    settle(connection: Connection, end: () => void): void {
+      connection.pendingResponses.delete(end);
       if (isStopping && connection.isIdle) connection.socket.end();
     },
   };
+}
+
+/**
+ * Graceful shutdown: new connections are rejected, streams and waiting requests end, responses in flight are finished, and
+ * clients that do not read theirs in time are disconnected.
+ */
+export function registerGracefulShutdown(
+  app: FastifyInstance,
+  options: {
+    readonly connections: Connections;
+    /** How long responses may take to be sent. */
+    readonly finishMs: number;
+    readonly log: FastifyBaseLogger;
+    /** Runs when the shutdown begins. */
+    readonly stop: () => Promise<void>;
+    /** Runs when all connections are closed. */
+    readonly close: () => void;
+  },
+): void {
+  const { connections, finishMs, log, stop, close } = options;
+  let finishing: NodeJS.Timeout | undefined;
+
+  const cutUnfinished = () => {
+    const open = [...connections.open.values()];
+    const unfinished = open.filter(({ pendingResponses }) => pendingResponses.size > 0);
+    if (unfinished.length > 0) {
+      log.warn(
+        `Stopping: ${unfinished.length} connections had not taken their responses after ${finishMs / 1000} s ` +
+          'and are cut off. Their request lines have "aborted".',
+      );
+    }
+    for (const connection of open) connection.cut('stopping');
+  };
+
+  app.addHook('preClose', async () => {
+    finishing = setTimeout(cutUnfinished, finishMs);
+    await stop();
+  });
+  app.addHook('onClose', async () => {
+    clearTimeout(finishing);
+    close();
+  });
 }

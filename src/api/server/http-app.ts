@@ -1,6 +1,7 @@
-/** Fastify with this server's options: timeouts, keep-alive, limits, and one error shape for malformed requests. */
+/** Fastify with this server's options: timeouts, keep-alive, limits, base path, and one error shape for malformed requests. */
 import { randomUUID } from 'node:crypto';
-import type { IncomingMessage, Server } from 'node:http';
+import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
 import fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -10,10 +11,9 @@ import fastify, {
 } from 'fastify';
 import { ApiError } from '../../domain/errors.ts';
 import { MAX_CURSOR_LENGTH } from '../../domain/filters/cursor.ts';
-import { withoutBasePath } from './base-path.ts';
 import type { TrustProxy } from './client-address.ts';
-import { ALLOWED_METHODS } from './cross-origin.ts';
-import { answerMalformedRequest, answerOnSocket, MAX_HEADER_BYTES } from './malformed-requests.ts';
+import { errorResponse } from './error-responses.ts';
+import { ALLOWED_METHODS } from './header-fields.ts';
 
 /** Fits the longest cursor that this service issues, and the other parameters. */
 export const MAX_URL_LENGTH = MAX_CURSOR_LENGTH + 4_000;
@@ -25,7 +25,12 @@ const CHECKS_PER_TIMEOUT = 6;
  */
 const KEEP_ALIVE_MS = 72_000;
 
-export interface HttpAppOptions {
+/** Larger than the longest accepted URL, so that a URL that is too long is rejected by us and not by the parser. */
+const MAX_HEADER_BYTES = 64 * 1024;
+/** How long a rejected client may take to read the answer. */
+const LINGER_MS = 2_000;
+
+export function createHttpApp(options: {
   readonly log: FastifyBaseLogger;
   /** Headers of every response. */
   readonly headers: Readonly<Record<string, string>>;
@@ -34,16 +39,8 @@ export interface HttpAppOptions {
   readonly requestTimeoutMs: number;
   /** Answers a request whose URL the router cannot read. */
   readonly onUnreadableUrl: (error: Error, request: FastifyRequest, reply: FastifyReply) => void;
-}
-
-export function createHttpApp({
-  log,
-  headers,
-  trustProxy,
-  basePath,
-  requestTimeoutMs,
-  onUnreadableUrl,
-}: HttpAppOptions): FastifyInstance {
+}): FastifyInstance {
+  const { log, headers, trustProxy, basePath, requestTimeoutMs } = options;
   const app = fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
@@ -75,7 +72,7 @@ export function createHttpApp({
       querystringParser: (text) =>
         (text === '' ? [] : [...new URLSearchParams(text)]) as unknown as Record<string, unknown>,
     },
-    frameworkErrors: onUnreadableUrl,
+    frameworkErrors: options.onUnreadableUrl,
     clientErrorHandler: (error, socket) => answerMalformedRequest(error, socket, headers, log),
   });
   overrideNodeResponses(app.server, headers, log);
@@ -103,5 +100,71 @@ function overrideNodeResponses(
       'CONNECT is not supported: the service is read-only, with GET.',
     );
     answerOnSocket(socket, rejection, { ...headers, Allow: ALLOWED_METHODS }, log);
+  });
+}
+
+/**
+ * Answers a request that the HTTP parser gave up in the format of every other error, and closes the connection. There is no
+ * reply object, so the answer is written to the socket.
+ */
+function answerMalformedRequest(
+  error: NodeJS.ErrnoException,
+  socket: Duplex,
+  headers: Readonly<Record<string, string>>,
+  log: FastifyBaseLogger,
+): void {
+  if (error.code === 'ECONNRESET') {
+    socket.destroy();
+    return;
+  }
+  // Further data on a connection that was rejected already.
+  if (!socket.writable) return;
+  const rejection =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? new ApiError('URI_TOO_LONG', `The request line and headers exceed ${MAX_HEADER_BYTES} bytes.`)
+      : new ApiError('BAD_REQUEST', 'The request is not well-formed HTTP, or did not arrive in time.');
+  answerOnSocket(socket, rejection, headers, log);
+}
+
+function answerOnSocket(
+  socket: Duplex,
+  rejection: ApiError,
+  headers: Readonly<Record<string, string>>,
+  log: FastifyBaseLogger,
+): void {
+  const requestId = randomUUID();
+  const { status, body } = errorResponse(rejection, requestId);
+  log.info({ reqId: requestId, status, problem: rejection.message }, 'request');
+  const lines = Object.entries({
+    ...headers,
+    'X-Request-ID': requestId,
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(body),
+    Connection: 'close',
+  }).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`);
+  // Closing at once would reset the connection (unread data remains), and the client would lose the answer.
+  setTimeout(() => socket.destroy(), LINGER_MS).unref();
+}
+
+/**
+ * The URL as routes know it, without the prefix of a server that is hosted below a path, such as `/lanescan`. Requests without
+ * it are answered too: a proxy may have removed it, and probes ask the server directly. Pages and documents name the prefix in
+ * their links, whatever a request had.
+ */
+function withoutBasePath(url: string, basePath: string): string {
+  if (!url.startsWith(basePath)) return url;
+  const rest = url.slice(basePath.length);
+  if (rest.startsWith('/')) return rest;
+  return rest === '' || rest.startsWith('?') ? `/${rest}` : url;
+}
+
+/** Redirects `/lanescan` to `/lanescan/`, so that each page has one address. */
+export function registerBasePathRedirect(app: FastifyInstance, basePath: string): void {
+  app.addHook('onRequest', (request, reply, done) => {
+    const { originalUrl, method } = request;
+    const [path = ''] = originalUrl.split('?', 1);
+    if (path !== basePath || (method !== 'GET' && method !== 'HEAD')) return done();
+    reply.redirect(`${basePath}/${originalUrl.slice(path.length)}`, 308);
   });
 }

@@ -46,14 +46,7 @@ export interface Verdict {
   readonly headers: Readonly<Record<'RateLimit' | 'RateLimit-Policy', string>>;
 }
 
-export interface RateLimiter {
-  /** Takes one token; undefined where no limit applies. */
-  take(address: string, headers: IncomingHttpHeaders): Verdict | undefined;
-  /** Takes tokens that were used in another process. A bucket may become negative: then requests are rejected until it refills. */
-  charge(use: TokenUse): void;
-  /** Number of buckets. */
-  readonly clients: number;
-}
+export type RateLimiter = ReturnType<typeof createRateLimiter>;
 
 /** Tokens that each client has used. */
 export type TokenUse = readonly (readonly [client: string, tokens: number])[];
@@ -72,7 +65,7 @@ export function createRateLimiter(
   { rateLimit, apiKeys }: RateLimitOptions,
   now: () => number = () => performance.now(),
   onTake?: (client: string) => void,
-): RateLimiter {
+) {
   const buckets = new Map<string, Bucket>();
   const keys = apiKeys.map((key) => ({ key, hash: Buffer.from(key.sha256, 'hex') }));
 
@@ -115,19 +108,22 @@ export function createRateLimiter(
   };
 
   return {
-    take(address, headers) {
+    /** Takes one token; undefined where no limit applies. */
+    take(address: string, headers: IncomingHttpHeaders): Verdict | undefined {
       const key = findKey(headers);
       if (key) return takeFrom(keyId(key), 'key', key);
       if (rateLimit === false || (!rateLimit.loopback && isLoopback(address))) return undefined;
       return takeFrom(addressGroup(address), 'address', rateLimit);
     },
-    charge(use) {
+    /** Takes tokens that were used in another process. A bucket may become negative: then requests are rejected until it refills. */
+    charge(use: TokenUse): void {
       for (const [id, tokens] of use) {
         const allowance = apiKeys.find((key) => keyId(key) === id) ?? rateLimit;
         if (allowance === false) continue;
         setTokens(id, Math.max(-allowance.burst, tokensOf(id, allowance) - tokens));
       }
     },
+    /** Number of buckets. */
     get clients() {
       return buckets.size;
     },

@@ -6,7 +6,7 @@ import type { Metrics } from '../metrics/metrics.ts';
 import type { Backpressure, Reservation } from './backpressure.ts';
 import { clientAddress } from './client-address.ts';
 import type { Connection, Connections } from './connections.ts';
-import { type ReserveBody, responseMs } from './responses.ts';
+import { responseMs } from './responses.ts';
 import { patternOf } from './route-registration.ts';
 
 declare module 'fastify' {
@@ -22,7 +22,7 @@ declare module 'fastify' {
 /** Status in the log and the metrics, as in nginx: the client disconnected before the response began. */
 const CLIENT_CLOSED_STATUS = 499;
 
-export interface RequestTrackerOptions {
+export function createRequestTracker(options: {
   readonly connections: Connections;
   readonly backpressure: Backpressure;
   readonly metrics: Metrics;
@@ -30,26 +30,8 @@ export interface RequestTrackerOptions {
   readonly accessLog: boolean;
   /** The client group that the memory of a response counts for; undefined where it is not limited. */
   readonly groupOf: (address: string) => string | undefined;
-}
-
-export interface RequestTracker {
-  /** Requests that are being answered. */
-  readonly inFlight: number;
-  /** Tracks every request. Register it before all other hooks. */
-  register(app: FastifyInstance): void;
-  begin(request: FastifyRequest, reply: FastifyReply): void;
-  /** Counts the memory of a long body until the request has ended. */
-  readonly reserveBody: ReserveBody;
-}
-
-export function createRequestTracker({
-  connections,
-  backpressure,
-  metrics,
-  log,
-  accessLog,
-  groupOf,
-}: RequestTrackerOptions): RequestTracker {
+}) {
+  const { connections, backpressure, metrics, log, accessLog, groupOf } = options;
   const inFlight = new Set<FastifyRequest>();
 
   const begin = (request: FastifyRequest, reply: FastifyReply) => {
@@ -82,12 +64,8 @@ export function createRequestTracker({
     const isCut = headersSent && !writableFinished && !isEventStream(reply);
     const aborted = request.connection.cutReason ?? 'client';
     if (isCut) metrics.observeCut(aborted);
-    metrics.observeRequest({
-      route: routeLabel(request),
-      method: request.method,
-      status,
-      seconds: responseMs(request, reply) / 1000,
-    });
+    const seconds = responseMs(request, reply) / 1000;
+    metrics.observeRequest(routeLabel(request), request.method, status, seconds);
     if (!accessLog) return;
     log.info(
       {
@@ -105,17 +83,20 @@ export function createRequestTracker({
   };
 
   return {
+    /** Number of requests that are being answered. */
     get inFlight() {
       return inFlight.size;
     },
     begin,
-    reserveBody(request, bytes) {
+    /** Counts the memory of a long body until the request has ended; throws an ApiError when a limit is exceeded. */
+    reserveBody(request: FastifyRequest, bytes: number): Pick<Reservation, 'resize'> {
       // The reservation of a request that has ended meanwhile would never be released.
       if (!inFlight.has(request)) return { resize: () => undefined };
       request.reservation = backpressure.reserve(request.connection, groupOf(request.client), bytes);
       return request.reservation;
     },
-    register(app) {
+    /** Tracks every request. Register it before all other hooks. */
+    register(app: FastifyInstance): void {
       app.decorateRequest('client', '');
       app.decorateRequest('connection');
       app.decorateRequest('reservation');

@@ -14,22 +14,8 @@
 import type { RouteResponse } from './caching.ts';
 import type { Coding } from './compression.ts';
 
-export interface ResponseCache {
-  /** The response for a URL: from the cache, or made now. */
-  get(url: string, make: () => Promise<CacheableResponse>): Promise<CacheableResponse>;
-  /** Memory of all cached responses and remembered URLs, an estimate on the safe side. */
-  readonly bytes: number;
-}
-
 /** A response that can be sent many times. */
 export type CacheableResponse = RouteResponse & { readonly body: Buffer; readonly validator: string };
-
-export interface ResponseCacheOptions {
-  /** The version of the store, read from the database after the call; undefined where that is not possible. */
-  readonly version: () => Promise<string | undefined>;
-  /** Memory for all that is cached. */
-  readonly capacityBytes?: number;
-}
 
 const DEFAULT_CAPACITY_BYTES = 32 * 1024 * 1024;
 const MAX_ENTRIES = 8_192;
@@ -50,10 +36,16 @@ interface Entry {
   bytes: number;
 }
 
-export function createResponseCache({
-  version,
+export type ResponseCache = ReturnType<typeof createResponseCache>;
+
+/**
+ * @param version the version of the store, read from the database after the call; undefined where that is not possible
+ * @param capacityBytes memory for all that is cached
+ */
+export function createResponseCache(
+  version: () => Promise<string | undefined>,
   capacityBytes = DEFAULT_CAPACITY_BYTES,
-}: ResponseCacheOptions): ResponseCache {
+) {
   const recent = createRecentUrls();
   /** In the order of their latest use, least recently used first. */
   const entries = new Map<string, Entry>();
@@ -87,7 +79,8 @@ export function createResponseCache({
       compressed,
       onCompressed(coding: Coding, coded: Buffer) {
         if (compressed[coding]) return;
-        compressed[coding] = compactCopy(coded);
+        // A copy: a compressor may return a small part of a large buffer, which would stay in memory as a whole.
+        compressed[coding] = Buffer.from(new Uint8Array(coded).buffer);
         grow(url, entry, coded.length + BUFFER_BYTES);
       },
     }));
@@ -106,11 +99,13 @@ export function createResponseCache({
   };
 
   return {
+    /** Memory of all cached responses and remembered URLs, an estimate on the safe side. */
     get bytes() {
       return entriesBytes + recent.bytes;
     },
 
-    async get(url, make) {
+    /** The response for a URL: from the cache, or made now. */
+    async get(url: string, make: () => Promise<CacheableResponse>): Promise<CacheableResponse> {
       if (url.length > MAX_URL_LENGTH || recent.isFirstRequest(url)) return make();
       // While the version is unknown, no entry can be trusted.
       const current = await version();
@@ -160,11 +155,4 @@ function keyBytes(url: string): number {
 
 function headersBytes(headers: RouteResponse['headers'] = {}): number {
   return Object.entries(headers).reduce((bytes, [, value]) => bytes + value.length + KEY_BYTES, 0);
-}
-
-/** A compressor may return a small part of a large buffer, which would stay in memory as a whole. */
-function compactCopy(bytes: Buffer): Buffer {
-  const copy = Buffer.allocUnsafeSlow(bytes.length);
-  bytes.copy(copy);
-  return copy;
 }

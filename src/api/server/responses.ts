@@ -11,9 +11,9 @@ import {
   validatorOf,
 } from './caching.ts';
 import { acceptsGzipStream, chooseCoding, compress, gzipStream } from './compression.ts';
-import { crossOriginHeaders } from './cross-origin.ts';
 import { errorResponse } from './error-responses.ts';
-import type { ServedPath } from './route.ts';
+import { crossOriginHeaders } from './header-fields.ts';
+import { mediaTypesOf, type ServedPath } from './route.ts';
 
 /** Paths for operators: web pages of other origins may not read them. */
 const privatePaths = new Set(['/metrics']);
@@ -82,7 +82,7 @@ function setHeaders(
   headers: RouteResponse['headers'],
 ): void {
   // Header names in lower case where every response passes: Fastify would convert others each time.
-  reply.code(status).header('content-type', `${route.mediaType}; charset=utf-8`);
+  reply.code(status).header('content-type', `${mediaTypesOf(route)[0]}; charset=utf-8`);
   if (headers) reply.headers(headers);
   if (privatePaths.has(route.path)) {
     for (const name of Object.keys(crossOriginHeaders)) reply.removeHeader(name);

@@ -1,33 +1,31 @@
 /** Registers the declared routes with Fastify: content negotiation, conditional requests, 404. */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ApiError } from '../../domain/errors.ts';
-import type { RawParameters } from '../../domain/filters/search-parameters.ts';
 import { matchingTag } from './caching.ts';
-import type { RequestSignals } from './request-signals.ts';
 import { type ReserveBody, sendError, sendNotModified, sendResponse } from './responses.ts';
-import { pathsOf, type RouteContext, type RouteRequest, type ServedPath } from './route.ts';
+import { mediaTypesOf, pathsOf, type RouteContext, type ServedPath } from './route.ts';
+import { type RequestSignals, routeRequest } from './route-request.ts';
 
 /** A path in an error message is cut at this length. */
 const SHOWN_PATH_LENGTH = 200;
 
-export interface RegistrationOptions {
-  readonly routes: readonly ServedPath[];
-  /** For browsers, in place of the error as JSON. */
-  readonly notFoundPage: ServedPath | undefined;
-  readonly basePath: string;
-  readonly context: RouteContext;
-  readonly signals: RequestSignals;
-  readonly reserveBody: ReserveBody;
-}
-
 export function registerRoutes(
   app: FastifyInstance,
-  { routes, notFoundPage, basePath, context, signals, reserveBody }: RegistrationOptions,
+  options: {
+    readonly routes: readonly ServedPath[];
+    /** For browsers, in place of the error as JSON. */
+    readonly notFoundPage: ServedPath | undefined;
+    readonly basePath: string;
+    readonly context: RouteContext;
+    readonly signals: RequestSignals;
+    readonly reserveBody: ReserveBody;
+  },
 ): void {
+  const { routes, notFoundPage, basePath, context, signals, reserveBody } = options;
   app.setErrorHandler(sendError);
   app.setNotFoundHandler(async (request, reply) => {
     if (!notFoundPage || !isPageRequest(request)) throw notFoundError(request, basePath);
-    const response = await notFoundPage.handle(new HttpRouteRequest(request, reply, signals), context);
+    const response = await notFoundPage.handle(routeRequest(request, reply, signals), context);
     return sendResponse(request, reply, notFoundPage, response, reserveBody);
   });
   for (const route of routes) {
@@ -37,51 +35,18 @@ export function registerRoutes(
         url: path.replace(/\{(\w+)\}/g, ':$1'),
         config: { pattern: route.path },
         handler: async (request, reply) => {
-          checkAcceptable(request, [route.mediaType, ...(route.otherMediaTypes ?? [])]);
-          const routeRequest = new HttpRouteRequest(request, reply, signals);
+          checkAcceptable(request, mediaTypesOf(route));
+          const asked = routeRequest(request, reply, signals);
           const ifNoneMatch = request.headers['if-none-match'];
           if (route.validate && ifNoneMatch !== undefined) {
-            const current = await route.validate(routeRequest, context);
+            const current = await route.validate(asked, context);
             const tag = current && matchingTag(ifNoneMatch, current.validator);
             if (current && tag !== undefined) return sendNotModified(reply, route, tag, current.freshness);
           }
-          return sendResponse(request, reply, route, await route.handle(routeRequest, context), reserveBody);
+          return sendResponse(request, reply, route, await route.handle(asked, context), reserveBody);
         },
       });
     }
-  }
-}
-
-/** A request as routes see it. A class, because its signals are created only when a route asks for one. */
-class HttpRouteRequest implements RouteRequest {
-  readonly method: string;
-  readonly path: Readonly<Record<string, string>>;
-  readonly url: string;
-  readonly query: RawParameters;
-  readonly headers: FastifyRequest['headers'];
-  readonly client: string;
-  readonly disconnect: RouteRequest['disconnect'];
-  readonly #reply: FastifyReply;
-  readonly #signals: RequestSignals;
-
-  constructor(request: FastifyRequest, reply: FastifyReply, signals: RequestSignals) {
-    this.method = request.method;
-    this.path = request.params as Record<string, string>;
-    this.url = request.url;
-    this.query = request.query as RawParameters;
-    this.headers = request.headers;
-    this.client = request.client;
-    this.disconnect = (reason) => request.connection.cut(reason);
-    this.#reply = reply;
-    this.#signals = signals;
-  }
-
-  get signal(): AbortSignal {
-    return this.#signals.signalFor(this.#reply);
-  }
-
-  get disconnected(): AbortSignal {
-    return this.#signals.disconnectSignalFor(this.#reply);
   }
 }
 

@@ -4,20 +4,18 @@
  * The server, the OpenAPI document and the 405 responses all read these declarations, so they cannot disagree. Every
  * route only reads. The store is passed with each request, so the declarations do not depend on one.
  */
-import type { IncomingHttpHeaders } from 'node:http';
 import type { TSchema } from 'typebox';
-import type { RawParameters } from '../../domain/filters/search-parameters.ts';
 import type { Store } from '../../store/store.ts';
 import type { Diagnoses } from '../execution/diagnoses.ts';
-import type { Preparations } from '../execution/preparations.ts';
+import type { Preparations } from '../execution/execution-preparation.ts';
 import type { ChangeFeed } from '../live/change-feed.ts';
 import type { Live } from '../live/live.ts';
 import type { Metrics } from '../metrics/metrics.ts';
 import type { FailureReports } from '../routes/failure-report.ts';
 import type { ResponseValidator, RouteResponse } from './caching.ts';
-import type { CutReason } from './connections.ts';
 import type { HeaderName } from './header-fields.ts';
 import type { ResponseCache } from './response-cache.ts';
+import type { RouteRequest } from './route-request.ts';
 
 export interface RouteParameter {
   readonly name: string;
@@ -26,24 +24,6 @@ export interface RouteParameter {
   readonly example?: string | boolean;
   /** Whether a request without it is rejected. */
   readonly isRequired?: boolean;
-}
-
-export interface RouteRequest {
-  /** For HEAD, a route can skip the work for the body. */
-  readonly method: string;
-  readonly path: Readonly<Record<string, string>>;
-  /** Path and query as they were sent. */
-  readonly url: string;
-  readonly query: RawParameters;
-  readonly headers: Readonly<IncomingHttpHeaders>;
-  /** Address of the client. */
-  readonly client: string;
-  /** Aborted when the client disconnects or the server stops: for long responses. */
-  readonly signal: AbortSignal;
-  /** Aborted only when the client disconnects: for responses that may finish during a graceful shutdown. */
-  readonly disconnected: AbortSignal;
-  /** Closes the connection before the response is complete. */
-  readonly disconnect: (reason: CutReason) => void;
 }
 
 /** What handlers use; created once for the server. */
@@ -73,7 +53,8 @@ export type MediaType =
 export interface ServedPath {
   /** As OpenAPI writes it: `/v2/messages/{messageId}`. */
   readonly path: string;
-  readonly mediaType: MediaType;
+  /** JSON by default. A parameter can select others than the first. */
+  readonly mediaTypes?: readonly MediaType[];
   /** Whether the body is a stream: it has no validator and no length. */
   readonly isStreamed?: boolean;
   /** Exempt from the rate limit: for health checks, whose address may be shared with clients. */
@@ -82,8 +63,6 @@ export interface ServedPath {
   readonly isCostly?: boolean;
   /** Request headers that the response depends on, for `Vary`. */
   readonly variesBy?: readonly string[];
-  /** Media types that a parameter can select. */
-  readonly otherMediaTypes?: readonly MediaType[];
   /**
    * The validator of the response that `handle` would make, where it is cheaper to compute: a client that has that
    * response gets a 304. Undefined: `handle` must run (and may throw an error).
@@ -111,6 +90,10 @@ export interface Route extends ServedPath {
   };
   /** Error statuses of this route beside the common ones. */
   readonly errors?: readonly number[];
+}
+
+export function mediaTypesOf({ mediaTypes = ['application/json'] }: ServedPath): readonly MediaType[] {
+  return mediaTypes;
 }
 
 /** The paths of a route: its own, and for clients whose base URL carries no version the same without `/v2`. */

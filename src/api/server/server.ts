@@ -2,11 +2,12 @@
  * The HTTP server, put together from its parts: connections and backpressure, rate limit, metrics, change feed, response
  * cache, admission of requests, routes and graceful shutdown.
  */
+import type { Socket } from 'node:net';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Store } from '../../store/store.ts';
 import { createCallBudget } from '../execution/call-budget.ts';
 import { createDiagnoses, type Destinations } from '../execution/diagnoses.ts';
-import { createPreparations } from '../execution/preparations.ts';
+import { createPreparations } from '../execution/execution-preparation.ts';
 import { createChangeFeed } from '../live/change-feed.ts';
 import { createLive, type LiveLimits } from '../live/live.ts';
 import { createMetrics } from '../metrics/metrics.ts';
@@ -15,19 +16,22 @@ import { createFailureReports } from '../routes/failure-report.ts';
 import { createRoutes } from '../routes/routes.ts';
 import { createAdmission } from './admission.ts';
 import { type BackpressureLimits, createBackpressure, defaultBackpressureLimits } from './backpressure.ts';
-import { registerBasePathRedirect } from './base-path.ts';
 import { socketAddress, type TrustProxy } from './client-address.ts';
-import { type ConnectionLimits, createConnections, defaultConnectionLimits } from './connections.ts';
-import { crossOriginHeaders, securityHeaders } from './cross-origin.ts';
-import { registerGracefulShutdown } from './graceful-shutdown.ts';
-import { createHttpApp } from './http-app.ts';
+import {
+  type ConnectionLimits,
+  createConnections,
+  defaultConnectionLimits,
+  registerGracefulShutdown,
+} from './connections.ts';
+import { crossOriginHeaders, securityHeaders } from './header-fields.ts';
+import { createHttpApp, registerBasePathRedirect } from './http-app.ts';
 import { costlyAllowance, defaultRateLimit, groupOfClient, type RateLimitOptions } from './rate-limit.ts';
-import { createRequestSignals } from './request-signals.ts';
 import { createRequestTracker } from './request-tracker.ts';
 import { createResponseCache } from './response-cache.ts';
 import { sendError } from './responses.ts';
 import type { RouteContext, ServedPath } from './route.ts';
 import { registerRoutes } from './route-registration.ts';
+import { createRequestSignals } from './route-request.ts';
 import { createSharedRateLimiter, type WorkerPeers } from './worker-peers.ts';
 
 export interface ServerOptions extends Partial<RateLimitOptions> {
@@ -66,35 +70,23 @@ const DEFAULT_REQUEST_TIMEOUT_MS = 30_000;
  *
  * @example const app = createServer({ store, version, log }); await app.listen({ port: 8080 });
  */
-export function createServer({
-  store,
-  version,
-  log,
-  accessLog = true,
-  rateLimit = defaultRateLimit,
-  apiKeys = [],
-  trustProxy = false,
-  basePath = '',
-  live,
-  connections: connectionLimits,
-  backpressure: backpressureLimits,
-  requestTimeoutMs = DEFAULT_REQUEST_TIMEOUT_MS,
-  peers,
-  destinations,
-  diagnosisCallsPerDay,
-  failureReportMaxAgeMs,
-  explorerFolder = builtExplorer,
-}: ServerOptions): FastifyInstance {
-  const headers = commonHeaders(store);
-  const limits = { ...defaultConnectionLimits, ...connectionLimits };
-  const { paths, notFoundPage } = createExplorer(explorerFolder, basePath);
+export function createServer(options: ServerOptions): FastifyInstance {
+  const { store, version, log, peers, apiKeys = [], basePath = '' } = options;
+  const { rateLimit = defaultRateLimit, trustProxy = false } = options;
+  const headers = {
+    ...securityHeaders,
+    ...crossOriginHeaders,
+    ...(store.simulated && { 'x-lanescan-simulated': 'true' }),
+  };
+  const limits = { ...defaultConnectionLimits, ...options.connections };
+  const { paths, notFoundPage } = createExplorer(options.explorerFolder ?? builtExplorer, basePath);
   const routes: readonly ServedPath[] = [...createRoutes(version, basePath), ...paths];
   const app = createHttpApp({
     log,
     headers,
     trustProxy,
     basePath,
-    requestTimeoutMs,
+    requestTimeoutMs: options.requestTimeoutMs ?? DEFAULT_REQUEST_TIMEOUT_MS,
     // The router fails before any hook runs; the request is counted, limited and logged all the same.
     onUnreadableUrl(error, request, reply) {
       tracker.begin(request, reply);
@@ -102,16 +94,14 @@ export function createServer({
     },
   });
 
-  const connections = createConnections(app.server, {
-    limits,
-    // The connections of a proxy belong to many clients.
-    clientOf: (socket) =>
-      trustProxy === false ? groupOfClient(socketAddress(socket), rateLimit) : undefined,
-    onRejected: () => metrics.observeRejection('connections'),
-  });
+  // The connections of a proxy belong to many clients.
+  const clientOf = (socket: Socket) =>
+    trustProxy === false ? groupOfClient(socketAddress(socket), rateLimit) : undefined;
+  const onRejected = () => metrics.observeRejection('connections');
+  const connections = createConnections(app.server, limits, clientOf, onRejected);
   const backpressure = createBackpressure(connections, {
     ...defaultBackpressureLimits,
-    ...backpressureLimits,
+    ...options.backpressure,
   });
   const rateLimiter = createSharedRateLimiter('general', { rateLimit, apiKeys }, peers);
   const feed = createChangeFeed(store);
@@ -125,28 +115,26 @@ export function createServer({
     waitingBytes: () => backpressure.bytes,
     peers,
   });
-  const responseCache = createResponseCache({ version: () => store.version() });
-  const failures = createFailureReports({ store, maxAgeMs: failureReportMaxAgeMs });
-  const diagnoses = createDiagnoses({
-    destinations,
-    budget: createCallBudget({
-      log,
-      perDay: diagnosisCallsPerDay,
-      peers,
-      onCalls: metrics.observeDiagnosisCalls,
-    }),
+  const budget = createCallBudget({
     log,
-    onOutcome: metrics.observeDiagnosis,
+    perDay: options.diagnosisCallsPerDay,
+    peers,
+    onCalls: metrics.observeDiagnosisCalls,
   });
   const context: RouteContext = {
     store,
     feed,
-    live: createLive(store, live),
+    live: createLive(store, options.live),
     metrics,
-    responseCache,
+    responseCache: createResponseCache(() => store.version()),
     preparations: createPreparations(store),
-    diagnoses,
-    failures,
+    diagnoses: createDiagnoses({
+      destinations: options.destinations,
+      budget,
+      log,
+      onOutcome: metrics.observeDiagnosis,
+    }),
+    failures: createFailureReports(store, options.failureReportMaxAgeMs),
   };
   const costlyRateLimiter = createSharedRateLimiter(
     'costly',
@@ -163,7 +151,7 @@ export function createServer({
     backpressure,
     metrics,
     log,
-    accessLog,
+    accessLog: options.accessLog ?? true,
     groupOf: (address) => groupOfClient(address, rateLimit),
   });
   const admission = createAdmission({
@@ -186,22 +174,13 @@ export function createServer({
     connections,
     finishMs: limits.finishMs,
     log,
-    stop: [() => signals.stop(), () => feed.close()],
-    close: [
-      () => backpressure.close(),
-      () => metrics.close(),
-      () => rateLimiter.close(),
-      () => costlyRateLimiter.close(),
-    ],
+    stop() {
+      signals.stop();
+      return feed.close();
+    },
+    close() {
+      for (const part of [backpressure, metrics, rateLimiter, costlyRateLimiter]) part.close();
+    },
   });
   return app;
-}
-
-/** Headers of every response. */
-function commonHeaders({ simulated }: Store): Readonly<Record<string, string>> {
-  return {
-    ...securityHeaders,
-    ...crossOriginHeaders,
-    ...(simulated && { 'x-lanescan-simulated': 'true' }),
-  };
 }

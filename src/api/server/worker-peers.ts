@@ -3,7 +3,7 @@
  * any of them returns the metrics of all.
  */
 import type { MetricObjectWithValues, MetricValue } from 'prom-client';
-import { createRateLimiter, type RateLimiter, type RateLimitOptions, type TokenUse } from './rate-limit.ts';
+import { createRateLimiter, type RateLimitOptions, type TokenUse } from './rate-limit.ts';
 
 /** The metrics of one process, in the JSON form that prom-client aggregates. */
 export type ProcessMetrics = readonly MetricObjectWithValues<MetricValue<string>>[];
@@ -30,16 +30,12 @@ export type LimiterName = RateLimiterName | 'calls';
  */
 const shareIntervalsMs: Readonly<Record<RateLimiterName, number>> = { general: 100, costly: 0 };
 
-export interface SharedRateLimiter extends RateLimiter {
-  close(): void;
-}
-
 /** A rate limiter that counts the requests to all worker processes. Each keeps its own buckets and shares what it takes. */
 export function createSharedRateLimiter(
   name: RateLimiterName,
   options: RateLimitOptions,
   peers: WorkerPeers | undefined,
-): SharedRateLimiter {
+) {
   const intervalMs = shareIntervalsMs[name];
   let taken = new Map<string, number>();
   const share = () => {
@@ -54,12 +50,5 @@ export function createSharedRateLimiter(
   const limiter = createRateLimiter(options, undefined, peers && onTake);
   peers?.onTokenUse(name, (use) => limiter.charge(use));
   const sharing = peers && intervalMs > 0 ? setInterval(share, intervalMs).unref() : undefined;
-  return {
-    take: limiter.take,
-    charge: limiter.charge,
-    get clients() {
-      return limiter.clients;
-    },
-    close: () => clearInterval(sharing),
-  };
+  return Object.assign(limiter, { close: () => clearInterval(sharing) });
 }

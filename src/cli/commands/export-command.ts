@@ -4,7 +4,7 @@ import { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { Option } from 'commander';
-import type { ExportShape } from '../../api/routes/export-batches.ts';
+import type { ExportShape } from '../../api/routes/export-route.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { filterNames } from '../../domain/filters/filter-table.ts';
 import { parseFilters, type RawParameters } from '../../domain/filters/search-parameters.ts';
@@ -56,7 +56,7 @@ Examples:
       const config = configOf(flags, context);
       if (flags.attempts) loadAbis(config);
       const raw = rawParameters(flags, filterNames, command);
-      asUsage(() => parseFilters(raw), command);
+      asUsage(() => parseFilters(raw, {}), command);
       const isCompressed = flags.gzip === true || /\.gz$/i.test(flags.output ?? '');
       if (isCompressed && flags.output === undefined && context.out.isTTY) {
         command.error(

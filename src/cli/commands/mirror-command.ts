@@ -63,7 +63,7 @@ Examples:
   $ lanescan mirror http://127.0.0.1:8080 --source ethereum-testnet-sepolia --rate 50`)
     .action(async (url: string, flags: MirrorFlags) => {
       const filters = rawParameters(flags, filterNames, command);
-      asUsage(() => parseFilters(filters), command);
+      asUsage(() => parseFilters(filters, {}), command);
       const since = sinceOf(flags, command);
       const rate = {
         fallback: DEFAULT_REQUESTS_PER_SECOND,

@@ -1,8 +1,8 @@
 /** What the reading commands (search, show, lanes, audit, export) read, from a store or from a server. */
 
 import type { Diagnosis } from '../../api/execution/execution-schema.ts';
-import type { ExportShape } from '../../api/routes/export-batches.ts';
-import type { LookupMatch } from '../../api/routes/lookup-schema.ts';
+import type { ExportShape } from '../../api/routes/export-route.ts';
+import type { LookupMatch } from '../../api/routes/names-schema.ts';
 import type { Attempt } from '../../domain/attempts.ts';
 import type { RawParameters } from '../../domain/filters/search-parameters.ts';
 import type { Message } from '../../domain/message.ts';

@@ -1,12 +1,11 @@
 /** The records of a store, for the reading commands. */
 import { createCallBudget } from '../../api/execution/call-budget.ts';
 import { createDiagnoses } from '../../api/execution/diagnoses.ts';
-import { diagnosisBody } from '../../api/execution/diagnosis-route.ts';
 import { prepareExecution } from '../../api/execution/execution-preparation.ts';
-import { exportBatches } from '../../api/routes/export-batches.ts';
+import { diagnosisBody } from '../../api/execution/execution-routes.ts';
+import { exportBatches } from '../../api/routes/export-route.ts';
 import { dayOf, windowStart } from '../../api/routes/lanes-route.ts';
-import { lookUp } from '../../api/routes/lookup-route.ts';
-import { tokenBody } from '../../api/routes/tokens-route.ts';
+import { lookUp, tokenBody } from '../../api/routes/names-route.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { addressBytes } from '../../domain/addresses.ts';
 import { attemptsOf } from '../../domain/attempts.ts';
@@ -89,7 +88,7 @@ export function createStoreRecords(store: Store, config: Config, context: CliCon
       };
     },
     async *export(parameters, shape, signal) {
-      const { filters } = parseFilters(parameters);
+      const { filters } = parseFilters(parameters, {});
       for await (const { text, rows } of exportBatches(store, filters, shape, signal))
         yield { bytes: Buffer.from(text), rows };
     },

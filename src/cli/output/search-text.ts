@@ -1,6 +1,5 @@
 /** What can be typed after `lanescan search`, as in the search box of the explorer, as parameters of the search. */
-
-import type { LookupMatch } from '../../api/routes/lookup-schema.ts';
+import type { LookupMatch } from '../../api/routes/names-schema.ts';
 import type { RawParameters } from '../../domain/filters/search-parameters.ts';
 import { meaningsOf, searchableText } from '../../domain/filters/search-text.ts';
 import { statuses } from '../../domain/lifecycle.ts';

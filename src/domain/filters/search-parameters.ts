@@ -42,21 +42,17 @@ export function parseSearch(raw: RawParameters, cursors = noCursors): SearchQuer
   return { filters: cursor.filters, view: view ?? cursor.view, limit, after: cursor.after };
 }
 
-/**
- * Parses the filters of a path without pages, and returns the values of its other parameters. Throws an ApiError that names
- * every invalid parameter; `check` adds the problems of the others.
- */
-export function parseFilters(
+/** Parses the filters and the other parameters of a path without pages. Throws an ApiError that names every invalid one. */
+export function parseFilters<T extends object>(
   raw: RawParameters,
-  otherNames: readonly string[] = [],
-  check: (values: ReadonlyMap<string, string>) => readonly ParameterProblem[] = () => [],
-): { readonly filters: Filters; readonly values: ReadonlyMap<string, string> } {
+  parsers: Parsers<T>,
+): Partial<T> & { readonly filters: Filters } {
   const problems: ParameterProblem[] = [];
-  const values = singleValues(raw, [...filterNames, ...otherNames], problems);
+  const values = singleValues(raw, [...filterNames, ...Object.keys(parsers)], problems);
   const filters = filtersOf(values, problems);
-  problems.push(...check(values));
+  const others = parseEach(values, parsers, problems);
   throwProblems(problems);
-  return { filters, values };
+  return { ...others, filters };
 }
 
 type Parsers<T> = { readonly [name in keyof T]-?: ParameterParser<T[name] | undefined> };
@@ -65,12 +61,14 @@ const filterParsers = Object.fromEntries(
   filterNames.map((name) => [name, filterTable[name].kind.parse]),
 ) as Parsers<Filters>;
 
+export function view(text: string): View {
+  if (text === 'full' || text === 'summary') return text;
+  throw new InvalidValueError('takes full or summary');
+}
+
 const pageParsers: Parsers<{ limit: number; view: View }> = {
   limit: (text) => wholeNumber(1, MAX_LIMIT)(text.length > 6 ? '' : text),
-  view: (text) => {
-    if (text === 'full' || text === 'summary') return text;
-    throw new InvalidValueError('takes full or summary');
-  },
+  view,
 };
 
 /** Parses the values that were sent, in the order of the parsers. */

@@ -2,8 +2,11 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { docsPage } from '../../../src/api/documentation/docs-page.ts';
-import { docsPageScript, EXAMPLE_ORIGIN } from '../../../src/api/documentation/docs-page-script.ts';
-import { docsPageStyle } from '../../../src/api/documentation/docs-page-style.ts';
+import {
+  docsPageScript,
+  docsPageStyle,
+  EXAMPLE_ORIGIN,
+} from '../../../src/api/documentation/docs-page-assets.ts';
 import { exampleMessage } from '../../../src/api/documentation/example-message.ts';
 import { type OpenApiDocument, openApiDocument } from '../../../src/api/documentation/openapi.ts';
 import { createRoutes } from '../../../src/api/routes/routes.ts';
@@ -173,7 +176,7 @@ test('whatever stands in the document is shown as text', () => {
     },
   };
   for (const isSimulated of [true, false]) {
-    const whole = docsPage(poisoned, { isSimulated });
+    const whole = docsPage(poisoned, isSimulated);
     const text = whole.replace(`<script>${docsPageScript}</script>`, '');
     expect(text).not.toBe(whole);
     expect(text).not.toMatch(/<script|<img|<b>/);

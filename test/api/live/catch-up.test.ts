@@ -1,6 +1,6 @@
 /** Streams that begin in the past: what they take from other requests, and from each other. */
 import { describe, expect, test } from 'vitest';
-import { CATCH_UP_SHARE, createCatchUp } from '../../../src/api/live/catch-up.ts';
+import { CATCH_UP_SHARE, createCatchUp } from '../../../src/api/live/live.ts';
 import { evmAddress, makeMessage, makeSnapshot } from '../../fixtures.ts';
 import { numbersUpTo, readStream, startServers, until } from './live-server.ts';
 

@@ -200,7 +200,7 @@ describe('filters', () => {
     }
     let matched = 0;
     for (const query of wanted) {
-      const { filters } = parseFilters([...new URLSearchParams(query)]);
+      const { filters } = parseFilters([...new URLSearchParams(query)], {});
       const expected = numbersUpTo(truth.length).filter((position) => {
         const message = truth[position - 1];
         return message && matches(filters, message);

@@ -1,8 +1,7 @@
 /** Attempts of one block: the last one is the one that counts, with its own details, however many there are. */
 import { base58 } from '@scure/base';
 import { describe, expect, test } from 'vitest';
-import type { Failures, MessageReasons } from '../../../src/api/routes/failures-schema.ts';
-import type { Attempts } from '../../../src/api/routes/history-schema.ts';
+import type { Attempts, Failures, MessageReasons } from '../../../src/api/routes/history-schema.ts';
 import type { Executed, ExecutionDetails, Observation } from '../../../src/domain/facts.ts';
 import { MAX_ATTEMPTS } from '../../../src/domain/filters/query.ts';
 import type { Message } from '../../../src/domain/message.ts';

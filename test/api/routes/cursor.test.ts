@@ -3,7 +3,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { MAX_CURSOR_LENGTH } from '../../../src/domain/filters/cursor.ts';
 import { filterNames, filterTable } from '../../../src/domain/filters/filter-table.ts';
 import { makeMessage } from '../../fixtures.ts';
-import { expectError, type RunningServer, type SearchBody, startServer } from '../running-server.ts';
+import {
+  expectError,
+  type RunningServer,
+  type SearchBody,
+  startServer,
+  walkPages,
+} from '../running-server.ts';
 
 const messages = Array.from({ length: 7 }, (_, index) => makeMessage({ number: index + 1 }));
 const newestFirst = messages.map(({ messageId }) => messageId).reverse();
@@ -19,15 +25,11 @@ afterAll(() => server.close());
 
 describe('a cursor', () => {
   test('continues exactly behind its page, until it is null on the last one', async () => {
-    const seen: string[] = [];
     const pages: SearchBody['pagination'][] = [];
-    for (let next: string | null = ''; next !== null; ) {
-      const page: SearchBody = await search(next === '' ? 'limit=3' : `limit=3&cursor=${next}`);
-      seen.push(...page.data.map(({ messageId }) => messageId));
-      pages.push(page.pagination);
-      next = page.pagination.cursor;
-    }
-    expect(seen).toEqual(newestFirst);
+    const { ids } = await walkPages(server, 'limit=3', {
+      check: async ({ json }) => void pages.push(json<SearchBody>().pagination),
+    });
+    expect(ids).toEqual(newestFirst);
     expect(pages.map(({ hasNextPage }) => hasNextPage)).toEqual([true, true, false]);
     expect(pages.at(-1)).toEqual({ limit: 3, hasNextPage: false, cursor: null });
   });
@@ -41,20 +43,17 @@ describe('a cursor', () => {
     expect(cursor).toMatch(/^[A-Za-z0-9_-]+$/);
   });
 
-  test('goes alone, with limit, with view, and with both', async () => {
+  test('goes alone, with limit, with view, and with both; without a limit the default holds', async () => {
     for (const [extra, count] of [
       ['', 4],
       ['&limit=2', 2],
       ['&view=summary', 4],
       ['&view=full&limit=1', 1],
     ] as const) {
-      const { data } = await search(`cursor=${cursor}${extra}`);
+      const { data, pagination } = await search(`cursor=${cursor}${extra}`);
+      expect(pagination.limit).toBe(extra.includes('limit') ? count : 20);
       expect(data.map(({ messageId }) => messageId)).toEqual(newestFirst.slice(3, 3 + count));
     }
-  });
-
-  test('does not remember the limit of its page: without one the default holds', async () => {
-    expect((await search(`cursor=${cursor}`)).pagination.limit).toBe(20);
   });
 
   test('keeps the filters of its search', async () => {
@@ -114,9 +113,6 @@ describe('a cursor that was not given out is rejected with 400 INVALID_CURSOR', 
     ['truncated to half', () => cursor.slice(0, cursor.length / 2)],
     ['truncated to its head', () => cursor.slice(0, 12)],
     ['lengthened', () => `${cursor}AAAA`],
-    ['of another version', () => changed(0)],
-    ['with a damaged checksum', () => changed(3)],
-    ['with a damaged payload', () => changed(20)],
     ['in the wrong letter case', () => cursor.toLowerCase()],
     ['over-long', () => 'A'.repeat(15_000)],
     ['of somebody else', () => Buffer.from('{"id":17,"dir":"next"}').toString('base64url')],
@@ -147,8 +143,7 @@ describe('a cursor that was not given out is rejected with 400 INVALID_CURSOR', 
   test('every single changed byte is found', async () => {
     const last = bytesOf(cursor).length;
     for (let index = 0; index < last; index++) {
-      const { status } = await server.ask(`/v2/messages?cursor=${changed(index)}`);
-      expect(status, `byte ${index}`).toBe(400);
+      expectError(await server.ask(`/v2/messages?cursor=${changed(index)}`), 400, 'INVALID_CURSOR');
     }
   });
 

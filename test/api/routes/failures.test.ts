@@ -1,7 +1,7 @@
 /** Failed messages by reason: the counts are those of the messages, and one pass serves every window and lane. */
 import { encodeErrorResult, parseAbi } from 'viem';
 import { describe, expect, test } from 'vitest';
-import type { Failures, MessageReasons } from '../../../src/api/routes/failures-schema.ts';
+import type { Failures, MessageReasons } from '../../../src/api/routes/history-schema.ts';
 import type { Fact } from '../../../src/domain/facts.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import {

@@ -1,8 +1,7 @@
 /** Return data that somebody made to break or to deceive: it changes no record, and every path answers. */
 import { encodeErrorResult, type Hex, parseAbi } from 'viem';
 import { expect, test } from 'vitest';
-import type { Failures, MessageReasons } from '../../../src/api/routes/failures-schema.ts';
-import type { Attempts } from '../../../src/api/routes/history-schema.ts';
+import type { Attempts, Failures, MessageReasons } from '../../../src/api/routes/history-schema.ts';
 import { lanescan } from '../../cli/program.ts';
 import { evmAddress, makeExecuted, makeExecutionDetails, makeMessage, makeSent } from '../../fixtures.ts';
 import { startServer } from '../running-server.ts';

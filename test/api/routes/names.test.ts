@@ -1,8 +1,7 @@
 /** Tokens, labels, block explorers and the lookup over HTTP, with names that are hostile. */
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { LabelList, Lookup } from '../../../src/api/routes/lookup-schema.ts';
+import type { LabelList, Lookup, TokenList } from '../../../src/api/routes/names-schema.ts';
 import type { NetworkList } from '../../../src/api/routes/networks-schema.ts';
-import type { TokenList } from '../../../src/api/routes/tokens-schema.ts';
 import { readSetting } from '../../../src/base/settings.ts';
 import { parseAddress } from '../../../src/domain/addresses.ts';
 import { defineLabels } from '../../../src/domain/names/labels.ts';

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { compareNewestFirst } from '../../../src/domain/filters/matches.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import { evmAddress, hashOf, makeMessage, makeSent, makeSnapshot } from '../../fixtures.ts';
-import { type RunningServer, type SearchBody, startServerForTest } from '../running-server.ts';
+import { type SearchBody, startServerForTest, walkPages } from '../running-server.ts';
 
 /** Many at the same moment, so that pages end in the middle of one. */
 const sentAt = (number: number) =>
@@ -46,23 +46,17 @@ async function walkWhileWriting(_what: string, filters: string): Promise<void> {
   };
   const writing = write();
 
-  const seen: string[] = [];
-  let cursor: string | null = null;
   let pages = 0;
-  do {
-    const query = cursor === null ? filters : `cursor=${cursor}`;
-    const answer = await server.ask(`/v2/messages?limit=13&${query}`.replace(/&$/, ''));
-    expect(answer.status).toBe(200);
-    const { data, pagination } = answer.json<SearchBody>();
-    expect(pagination.hasNextPage).toBe(pagination.cursor !== null);
-    if (pagination.cursor !== null) expect(data).toHaveLength(13);
-    seen.push(...data.map(({ messageId }) => messageId));
-    ({ cursor } = pagination);
-    pages++;
-    // However fast the reader is, the writer gets its turn.
-    const wave = written;
-    while (pages % 5 === 0 && written === wave) await delay(1);
-  } while (cursor !== null);
+  const { ids: seen } = await walkPages(server, `limit=13&${filters}`, {
+    async check(answer) {
+      const { data, pagination } = answer.json<SearchBody>();
+      if (pagination.cursor !== null) expect(data).toHaveLength(13);
+      pages++;
+      // However fast the reader is, the writer gets its turn.
+      const wave = written;
+      while (pages % 5 === 0 && written === wave) await delay(1);
+    },
+  });
   isWalking = false;
   await writing;
 
@@ -81,8 +75,8 @@ test('a message whose send time a reorg moves across the position of a walk is s
 
   // Five pages of six, newest first: numbers 29 to 24, 23 to 18, and so on. Two are read.
   const ids = messages.map(({ messageId }) => messageId);
-  const first = await readPages(server, 'limit=6', 2);
-  expect(first.seen).toEqual(ids.slice(18).reverse());
+  const first = await walkPages(server, 'limit=6', { pages: 2 });
+  expect(first.ids).toEqual(ids.slice(18).reverse());
 
   // The same transaction comes back in another block, at another time.
   const reorganise = async (index: number, sendTimestamp: string) => {
@@ -99,37 +93,21 @@ test('a message whose send time a reorg moves across the position of a walk is s
   await reorganise(27, minute(24.5)); // moves within what has been read
   await reorganise(10, minute(6.5)); // moves within what is to come
 
-  const rest = await readPages(server, `limit=6&cursor=${first.cursor}`);
+  const rest = await walkPages(server, `limit=6&cursor=${first.cursor}`);
   expect(rest.cursor).toBeNull();
-  const times = (index: number) => [...first.seen, ...rest.seen].filter((id) => id === ids[index]).length;
+  const times = (index: number) => [...first.ids, ...rest.ids].filter((id) => id === ids[index]).length;
   expect(ids.flatMap((_, index) => (times(index) === 1 ? [] : [[index, times(index)]]))).toEqual([
     [3, 0],
     [28, 2],
   ]);
-  expect(rest.seen).toEqual(
+  expect(rest.ids).toEqual(
     [17, 16, 15, 14, 13, 12, 11, 9, 8, 7, 10, 6, 5, 28, 4, 2, 1, 0].map((index) => ids[index]),
   );
 
   // A walk that begins now shows everything once, and the history has told of each move.
-  expect((await readPages(server, 'limit=6')).seen.toSorted()).toEqual(ids.toSorted());
+  expect((await walkPages(server, 'limit=6')).ids.toSorted()).toEqual(ids.toSorted());
   const { changes } = await server.store.changesAfter(String(messages.length), 10);
   expect(changes.map(({ messageId }) => messageId)).toEqual([28, 3, 27, 10].map((index) => ids[index]));
 });
 
 const minute = (number: number) => new Date(Date.UTC(2026, 0, 1) + number * 60_000).toISOString();
-
-/** Reads so many pages of a walk, or all that are left. */
-async function readPages(
-  server: RunningServer,
-  query: string,
-  pages = Number.POSITIVE_INFINITY,
-): Promise<{ readonly seen: readonly string[]; readonly cursor: string | null }> {
-  const seen: string[] = [];
-  let next = query;
-  for (let page = 1; ; page++) {
-    const { data, pagination } = (await server.ask(`/v2/messages?${next}`)).json<SearchBody>();
-    seen.push(...data.map(({ messageId }) => messageId));
-    if (pagination.cursor === null || page === pages) return { seen, cursor: pagination.cursor };
-    next = `limit=6&cursor=${pagination.cursor}`;
-  }
-}

@@ -1,7 +1,7 @@
 /** Prepared executions are cached: a batch is read and hashed once for those who ask at once, or again within seconds. */
 import { expect, onTestFinished, test } from 'vitest';
+import { createPreparations } from '../../../src/api/execution/execution-preparation.ts';
 import type { ManualExecution } from '../../../src/api/execution/execution-schema.ts';
-import { createPreparations } from '../../../src/api/execution/preparations.ts';
 import type { Fact } from '../../../src/domain/facts.ts';
 import { proveLeaf } from '../../../src/domain/manual-execution/merkle-proof.ts';
 import { readRampMessage } from '../../../src/domain/manual-execution/ramp-messages.ts';

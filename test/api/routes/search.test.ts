@@ -136,7 +136,11 @@ const link = tokenToEvm.tokenAmounts[0];
 const solanaLink = evmToSvm.tokenAmounts[0];
 const filterCases: readonly FilterCase[] = [
   { filters: [['sender', tokenToEvm.sender]], count: 27 },
+  // A wrong checksum is forgiven.
+  { filters: [['sender', tokenToEvm.sender.replace(/[a-f]/, (letter) => letter.toUpperCase())]], count: 27 },
   { filters: [['sender', svmToEvm.sender]], count: 1 },
+  { filters: [['sender', evmAddress('nobody')]], count: 0 },
+  { filters: [['receiver', '11111111111111111111111111111111']], count: 0 },
   { filters: [['receiver', evmToSvm.receiver]], count: 1 },
   { filters: [['receiver', tokenToEvm.receiver]], count: 30 },
   { filters: [['sourceChainSelector', sepolia.chainSelector]], count: 29 },
@@ -243,11 +247,6 @@ describe('an address is found in every spelling of its family', () => {
     for (const found of others) expect(ids(found)).toEqual(ids(first));
   });
 
-  test('a wrong checksum is forgiven', async () => {
-    const flipped = evm.replace(/[a-f]/, (letter) => letter.toUpperCase());
-    expect(await search([['sender', flipped]])).toHaveLength(27);
-  });
-
   test('base58 counts letter case: another case is another address or none', async () => {
     const swapped = svmToEvm.sender.replace(/[a-zA-Z]/g, (letter) =>
       letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase(),
@@ -257,11 +256,6 @@ describe('an address is found in every spelling of its family', () => {
       expect([200, 400]).toContain(status);
       expect(body).not.toContain(svmToEvm.messageId);
     }
-  });
-
-  test('an address that nobody has finds nothing', async () => {
-    expect(await search([['sender', evmAddress('nobody')]])).toEqual([]);
-    expect(await search([['receiver', '11111111111111111111111111111111']])).toEqual([]);
   });
 });
 

@@ -1,80 +1,12 @@
 /** What the service says while its database is away, and that it comes back by itself. */
 
-import type { AddressInfo } from 'node:net';
-import { connect, createServer as createProxy, type Server, type Socket } from 'node:net';
 import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { openStore } from '../../../src/store/store.ts';
-import { createTestDatabase, databaseHost, type TestDatabase } from '../../database.ts';
-import { makeMessage, makeSnapshot } from '../../fixtures.ts';
-import {
-  type Answer,
-  expectError,
-  expectFreshRequestId,
-  type RunningServer,
-  type SearchBody,
-  serveStore,
-  startServerForTest,
-} from '../running-server.ts';
+import { databaseHost } from '../../database.ts';
+import { expectError, expectFreshRequestId, type SearchBody, startServerForTest } from '../running-server.ts';
+import { expectUnavailable, message, serveOnCable } from './database-cable.ts';
 
-const message = makeMessage();
 const databasePaths = ['/readyz', '/v2/messages', '/messages?limit=5', `/v2/messages/${message.messageId}`];
-
-/** A cable to the database that can be pulled out and put back. */
-class Cable {
-  private readonly sockets = new Set<Socket>();
-  private server: Server | undefined;
-  private readonly databaseSocket: string;
-  port = 0;
-
-  constructor(databaseSocket: string) {
-    this.databaseSocket = databaseSocket;
-  }
-
-  async plugIn(): Promise<void> {
-    const server = createProxy((client) => {
-      const database = connect(this.databaseSocket);
-      for (const socket of [client, database]) {
-        this.sockets.add(socket);
-        socket.on('close', () => this.sockets.delete(socket)).on('error', () => undefined);
-      }
-      client.pipe(database).pipe(client);
-    });
-    await new Promise<void>((resolve) => server.listen(this.port, '127.0.0.1', resolve));
-    this.port = (server.address() as AddressInfo).port;
-    this.server = server;
-  }
-
-  async pullOut(): Promise<void> {
-    const closed = new Promise((resolve) => this.server?.close(resolve));
-    for (const socket of this.sockets) socket.destroy();
-    await closed;
-  }
-}
-
-async function startOnCable(): Promise<{ server: RunningServer; cable: Cable; database: TestDatabase }> {
-  const database = await createTestDatabase();
-  const cable = new Cable(database.socket);
-  await cable.plugIn();
-  const name = new URL(database.url).pathname;
-  const url = `postgresql://lanescan@127.0.0.1:${cable.port}${name}`;
-  const store = await openStore({ place: { url }, connections: 3 });
-  await store.apply([makeSnapshot(message)]);
-  const server = await serveStore({ ...store, url });
-  onTestFinished(async () => {
-    await server.close();
-    await cable.pullOut();
-    await database.drop();
-  });
-  return { server, cable, database };
-}
-
-function expectUnavailable(answer: Answer): void {
-  const body = expectError(answer, 503, 'SERVICE_UNAVAILABLE');
-  expect(body.details).toEqual([]);
-  expect(answer.headers['retry-after']).toMatch(/^[1-9]\d*$/);
-  expect(answer.text).not.toMatch(/127\.0\.0\.1|ECONN|terminat|lanescan|test_\d/i);
-}
 
 async function administer(statement: string): Promise<void> {
   const client = new pg.Client({ host: await databaseHost(), user: 'lanescan', database: 'postgres' });
@@ -143,7 +75,7 @@ test('/readyz says unknown where the state of indexers and mirrors cannot be rea
 
 describe('while the database is away', () => {
   test('what needs it gets 503 with Retry-After, what does not goes on, and all of it comes back', async () => {
-    const { server, cable } = await startOnCable();
+    const { server, cable } = await serveOnCable(3);
     expect((await server.ask('/v2/messages')).json<SearchBody>().data).toEqual([message]);
 
     await cable.pullOut();
@@ -162,7 +94,7 @@ describe('while the database is away', () => {
   });
 
   test('requests that are in flight when it goes get 503, and none is left hanging', async () => {
-    const { server, cable } = await startOnCable();
+    const { server, cable } = await serveOnCable(3);
     const asked = Array.from({ length: 40 }, () => server.ask('/v2/messages'));
     await asked[0];
     await cable.pullOut();
@@ -174,7 +106,7 @@ describe('while the database is away', () => {
   });
 
   test('the log has the cause, with the id of the request', async () => {
-    const { server, cable } = await startOnCable();
+    const { server, cable } = await serveOnCable(3);
     await cable.pullOut();
     const { requestId } = (await server.ask('/v2/messages')).json();
     const lines = server.log.map((line) => JSON.parse(line)).filter(({ reqId }) => reqId === requestId);
@@ -183,7 +115,7 @@ describe('while the database is away', () => {
   });
 
   test('connections that the database ends are replaced', async () => {
-    const { server, database } = await startOnCable();
+    const { server, database } = await serveOnCable(3);
     const name = new URL(database.url).pathname.slice(1);
     await Promise.all(Array.from({ length: 3 }, () => server.ask('/v2/messages')));
     await administer(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`);
@@ -197,7 +129,7 @@ describe('while the database is away', () => {
   });
 
   test('a database that is dropped, or that lets nobody in, is away too', async () => {
-    const { server, database } = await startOnCable();
+    const { server, database } = await serveOnCable(3);
     const name = new URL(database.url).pathname.slice(1);
     await administer(`alter database ${name} allow_connections false`);
     await administer(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`);

@@ -1,5 +1,4 @@
 /** Bodies in the coding that the client likes best, each with a validator of its own. */
-import { request as httpRequest } from 'node:http';
 import { Readable } from 'node:stream';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
@@ -10,30 +9,8 @@ import { serverForAll } from '../running-server.ts';
 const messages = Array.from({ length: 20 }, (_, number) => makeMessage({ number }));
 const server = serverForAll(messages);
 
-interface RawAnswer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  readonly bytes: Buffer;
-}
-
-function askRaw(path: string, acceptEncoding: string, method = 'GET', more = {}): Promise<RawAnswer> {
-  return new Promise((resolve, reject) => {
-    const headers = { 'Accept-Encoding': acceptEncoding, ...more };
-    httpRequest({ host: '127.0.0.1', port: server.port, path, method, headers, agent: false }, (response) => {
-      const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.on('end', () =>
-        resolve({
-          status: response.statusCode ?? 0,
-          headers: response.headers,
-          bytes: Buffer.concat(chunks),
-        }),
-      );
-    })
-      .on('error', reject)
-      .end();
-  });
-}
+const askIn = (path: string, acceptEncoding: string, method = 'GET', more = {}) =>
+  server.ask(path, { method, headers: { 'Accept-Encoding': acceptEncoding, ...more } });
 
 const decoders = { br: brotliDecompressSync, gzip: gunzipSync };
 
@@ -43,13 +20,13 @@ describe('a body above a kilobyte', () => {
     async (path) => {
       const { text, headers } = await server.ask(path);
       for (const coding of ['br', 'gzip'] as const) {
-        const answer = await askRaw(path, coding);
+        const answer = await askIn(path, coding);
         expect(answer.headers).toMatchObject({ 'content-encoding': coding, vary: 'Accept-Encoding' });
         expect(decoders[coding](answer.bytes).toString()).toBe(text);
         expect(answer.bytes.length).toBeLessThan(text.length / 3);
         expect(answer.headers['content-length']).toBe(String(answer.bytes.length));
         expect(answer.headers.etag).toBe(`${headers.etag?.slice(0, -1)}-${coding}"`);
-        const again = await askRaw(path, coding, 'GET', { 'If-None-Match': answer.headers.etag });
+        const again = await askIn(path, coding, 'GET', { 'If-None-Match': answer.headers.etag });
         expect({ status: again.status, tag: again.headers.etag, length: again.bytes.length }).toEqual({
           status: 304,
           tag: answer.headers.etag,
@@ -61,8 +38,8 @@ describe('a body above a kilobyte', () => {
   );
 
   test('HEAD tells the coding and the validator of GET', async () => {
-    const get = await askRaw('/v2/messages', 'br');
-    const head = await askRaw('/v2/messages', 'br', 'HEAD');
+    const get = await askIn('/v2/messages', 'br');
+    const head = await askIn('/v2/messages', 'br', 'HEAD');
     expect(head.bytes.length).toBe(0);
     for (const name of ['content-encoding', 'etag', 'vary', 'content-type', 'cache-control']) {
       expect(head.headers[name], name).toBe(get.headers[name]);
@@ -73,7 +50,7 @@ describe('a body above a kilobyte', () => {
 
 test('a small body, and an error, come as they are', async () => {
   for (const path of ['/healthz', '/v2/messages?limit=0', '/nothing']) {
-    const { headers, bytes } = await askRaw(path, 'br, gzip');
+    const { headers, bytes } = await askIn(path, 'br, gzip');
     expect(headers).not.toHaveProperty('content-encoding');
     expect(() => JSON.parse(bytes.toString())).not.toThrow();
   }
@@ -144,13 +121,13 @@ describe('a stream', () => {
 
   test('of an export is zipped for who takes it, and complete', async () => {
     const path = '/v2/messages/export?format=ndjson';
-    const plain = await askRaw(path, 'identity');
+    const plain = await askIn(path, 'identity');
     expect(plain.headers).not.toHaveProperty('content-encoding');
-    const zipped = await askRaw(path, 'gzip, br');
+    const zipped = await askIn(path, 'gzip, br');
     expect(zipped.headers).toMatchObject({ 'content-encoding': 'gzip', vary: 'Accept-Encoding' });
     expect(gunzipSync(zipped.bytes).equals(plain.bytes)).toBe(true);
     expect(plain.bytes.toString().trimEnd().split('\n')).toHaveLength(messages.length);
-    const head = await askRaw(path, 'gzip', 'HEAD');
+    const head = await askIn(path, 'gzip', 'HEAD');
     expect({ status: head.status, bytes: head.bytes.length }).toEqual({ status: 200, bytes: 0 });
   });
 });

@@ -91,19 +91,19 @@ describe('a scrape', () => {
       lanescan_http_requests_in_flight: 1,
     };
     for (const [name, value] of Object.entries(figures)) expect(figureOf(samples, name), name).toBe(value);
-    expect(figureOf(samples, 'lanescan_messages', { status: 'SUCCESS' })).toBe(1);
-    expect(figureOf(samples, 'lanescan_messages', { status: 'FAILED' })).toBe(1);
-    expect(figureOf(samples, 'lanescan_messages', { status: 'SENT' })).toBe(5);
-    expect(figureOf(samples, 'lanescan_messages', { status: 'BLESSED' })).toBe(0);
+    for (const [status, count] of Object.entries({ SUCCESS: 1, FAILED: 1, SENT: 5, BLESSED: 0 }))
+      expect(figureOf(samples, 'lanescan_messages', { status }), status).toBe(count);
     const network = { network: sepolia.name };
-    expect(figureOf(samples, 'lanescan_network_lag_blocks', network)).toBe(100);
+    const orders = { subscription: 'orders' };
+    for (const [name, labels, value] of [
+      ['lanescan_network_lag_blocks', network, 100],
+      ['lanescan_network_indexed', network, 0],
+      ['lanescan_network_stopped', network, 0],
+      ['lanescan_webhook_lag_changes', orders, 7],
+      ['lanescan_webhook_deliveries', { ...orders, state: 'parked' }, 0],
+    ] as const)
+      expect(figureOf(samples, name, labels), name).toBe(value);
     expect(figureOf(samples, 'lanescan_network_lag_seconds', network)).toBeGreaterThanOrEqual(300);
-    expect(figureOf(samples, 'lanescan_network_indexed', network)).toBe(0);
-    expect(figureOf(samples, 'lanescan_network_stopped', network)).toBe(0);
-    expect(figureOf(samples, 'lanescan_webhook_lag_changes', { subscription: 'orders' })).toBe(7);
-    expect(
-      figureOf(samples, 'lanescan_webhook_deliveries', { subscription: 'orders', state: 'parked' }),
-    ).toBe(0);
     expect(figureOf(samples, 'process_resident_memory_bytes')).toBeGreaterThan(1e6);
   });
 
@@ -133,12 +133,15 @@ describe('a scrape', () => {
       return (figureOf(after, name, labels) ?? 0) - (figureOf(before, name, labels) ?? 0);
     };
     const route = '/v2/messages/{messageId}';
-    expect(grown({ route, method: 'GET', status: '200' })).toBe(2);
-    expect(grown({ route, method: 'GET', status: '304' })).toBe(1);
-    expect(grown({ route, method: 'HEAD', status: '200' })).toBe(1);
-    expect(grown({ route: '/v2/messages', method: 'GET', status: '400' })).toBe(1);
-    expect(grown({ route: 'none', method: 'GET', status: '404' })).toBe(1);
-    expect(grown({ route: 'none', method: 'other', status: '405' })).toBe(1);
+    for (const [of, method, status, count] of [
+      [route, 'GET', '200', 2],
+      [route, 'GET', '304', 1],
+      [route, 'HEAD', '200', 1],
+      ['/v2/messages', 'GET', '400', 1],
+      ['none', 'GET', '404', 1],
+      ['none', 'other', '405', 1],
+    ] as const)
+      expect(grown({ route: of, method, status }), `${method} ${of} ${status}`).toBe(count);
     const buckets = after.filter(
       ({ name, labels }) =>
         name === 'lanescan_http_request_duration_seconds_bucket' &&

@@ -1,31 +1,14 @@
 // @module-tag slow: fills queues and waits for their time limits; availability.test.ts is the quick pass
 /** What happens when too much is asked, or when the database says nothing: short answers, and recovery by itself. */
-import { type AddressInfo, connect, createServer as createProxy, type Socket } from 'node:net';
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
-import { openStore } from '../../../src/store/store.ts';
-import { createTestDatabase } from '../../database.ts';
-import { makeMessage, makeSnapshot } from '../../fixtures.ts';
-import {
-  type Answer,
-  expectError,
-  metricOf,
-  type RunningServer,
-  type SearchBody,
-  serveStore,
-} from '../running-server.ts';
-
-const message = makeMessage();
+import { type Answer, metricOf, type RunningServer, type SearchBody } from '../running-server.ts';
+import { expectUnavailable, message, serveOnCable } from './database-cable.ts';
 
 async function timed(asked: Promise<Answer>): Promise<Answer & { readonly ms: number }> {
   const startedAt = performance.now();
   const answer = await asked;
   return { ...answer, ms: performance.now() - startedAt };
-}
-
-function expectUnavailable(answer: Answer): void {
-  expectError(answer, 503, 'SERVICE_UNAVAILABLE');
-  expect(answer.headers['retry-after']).toMatch(/^[1-9]\d*$/);
 }
 
 /**
@@ -44,17 +27,10 @@ async function untilBack(server: RunningServer): Promise<void> {
 
 /** A server with one message, and somebody else in its database who can lock the table. */
 async function serveBlockable(connections: number) {
-  const database = await createTestDatabase();
-  const store = await openStore({ place: { url: database.url }, connections });
-  await store.apply([makeSnapshot(message)]);
-  const server = await serveStore({ ...store, url: database.url });
+  const { server, database } = await serveOnCable(connections);
   const blocker = new pg.Client(database.url);
   await blocker.connect();
-  onTestFinished(async () => {
-    await blocker.end();
-    await server.close();
-    await database.drop();
-  });
+  onTestFinished(() => blocker.end());
   return { server, blocker };
 }
 
@@ -107,65 +83,11 @@ test('those who wait for a connection in vain are told after two seconds', async
   expect((await first).status).toBe(200);
 });
 
-/** A way to the database on which it may fall silent: connections are taken, and nothing is answered. */
-async function startSilenceable(databaseSocket: string) {
-  const sockets = new Set<Socket>();
-  let isSilent = false;
-  const proxy = createProxy((client) => {
-    sockets.add(client.on('error', () => undefined).on('close', () => sockets.delete(client)));
-    if (isSilent) return;
-    const database = connect(databaseSocket);
-    sockets.add(database.on('error', () => undefined).on('close', () => sockets.delete(database)));
-    client.pipe(database).pipe(client);
-  });
-  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-  return {
-    port: (proxy.address() as AddressInfo).port,
-    /** Existing connections break; new ones get no word. */
-    fallSilent() {
-      isSilent = true;
-      for (const socket of sockets) socket.destroy();
-    },
-    speakAgain() {
-      isSilent = false;
-    },
-    /** Existing connections stay, and nothing passes any more. */
-    freeze() {
-      isSilent = true;
-      for (const socket of sockets) socket.unpipe().pause();
-    },
-    thaw() {
-      isSilent = false;
-      for (const socket of sockets) socket.destroy();
-    },
-    close() {
-      proxy.close();
-      for (const socket of sockets) socket.destroy();
-    },
-  };
-}
-
-/** A server with one message, whose database may fall silent. */
-async function serveSilenceable(connections: number) {
-  const database = await createTestDatabase();
-  const way = await startSilenceable(database.socket);
-  const url = `postgresql://lanescan@127.0.0.1:${way.port}${new URL(database.url).pathname}`;
-  const store = await openStore({ place: { url }, connections });
-  await store.apply([makeSnapshot(message)]);
-  const server = await serveStore({ ...store, url });
-  onTestFinished(async () => {
-    way.close();
-    await server.close();
-    await database.drop();
-  });
-  return { way, server };
-}
-
 test('while the database is known to be silent the answer comes at once, and it comes back by itself', async () => {
-  const { way, server } = await serveSilenceable(3);
+  const { cable, server } = await serveOnCable(3);
   expect((await server.ask('/v2/messages')).status).toBe(200);
 
-  way.fallSilent();
+  cable.fallSilent();
   expectUnavailable(await server.ask('/v2/messages'));
   const taken: number[] = [];
   for (const path of ['/v2/messages', '/readyz', `/v2/messages/${message.messageId}`, '/v2/messages']) {
@@ -180,7 +102,7 @@ test('while the database is known to be silent the answer comes at once, and it 
   // Unknown is not zero.
   expect(await metricOf(server, 'lanescan_messages_in_flight')).toBeUndefined();
 
-  way.speakAgain();
+  cable.speakAgain();
   await untilBack(server);
   const answer = await server.ask('/v2/messages');
   expect(answer.json<SearchBody>().data).toEqual([message]);
@@ -190,10 +112,10 @@ test('while the database is known to be silent the answer comes at once, and it 
 
 // What takes long here is the wait for an answer that never comes: longer than the database's own time-out.
 test('a database that falls silent in the middle of a conversation is given up after a while, and found again', async () => {
-  const { way, server } = await serveSilenceable(2);
+  const { cable, server } = await serveOnCable(2);
   await Promise.all([server.ask('/v2/messages'), server.ask('/v2/messages')]);
 
-  way.freeze();
+  cable.freeze();
   // Two take the connections that look alive, the others wait for them.
   const asked = Array.from({ length: 5 }, () => server.ask('/v2/messages'));
   for (const answer of await Promise.all(asked)) expectUnavailable(answer);
@@ -204,6 +126,6 @@ test('a database that falls silent in the middle of a conversation is given up a
     taken.push(answer.ms);
   }
   expectAtOnce(taken);
-  way.thaw();
+  cable.thaw();
   await untilBack(server);
 });

@@ -6,7 +6,7 @@ import { MAX_PAGE_BYTES } from '../../../src/store/query/search.ts';
 import { openStore } from '../../../src/store/store.ts';
 import { evmAddress, makeMessage } from '../../fixtures.ts';
 import { CCIPAPIClient } from '../../lab/sdk.ts';
-import { type SearchBody, serverForAll, startServer } from '../running-server.ts';
+import { type SearchBody, serverForAll, startServerForTest, walkPages } from '../running-server.ts';
 
 /** Hexadecimal digits that do not compress to nothing. */
 const payload = (number: number, bytes: number) => {
@@ -27,33 +27,17 @@ const newestFirst = [...messages].sort(compareNewestFirst).map(({ messageId }) =
 
 const server = serverForAll(messages);
 
-interface Walked {
-  readonly ids: readonly string[];
-  readonly pages: number;
-}
-
-async function walk(first: string, next: (cursor: string) => string): Promise<Walked> {
-  const ids: string[] = [];
-  let path = first;
-  for (let pages = 1; ; pages++) {
-    const answer = await server.ask(path);
-    expect(answer.status, answer.text.slice(0, 200)).toBe(200);
-    expect(Buffer.byteLength(answer.text)).toBeLessThan(MAX_PAGE_BYTES + 100_000);
-    const { data, pagination } = answer.json<SearchBody>();
-    ids.push(...data.map(({ messageId }) => messageId));
-    expect(pagination.hasNextPage).toBe(pagination.cursor !== null);
-    expect(answer.headers.link !== undefined).toBe(pagination.hasNextPage);
-    if (pagination.cursor === null) return { ids, pages };
-    path = next(pagination.cursor);
-  }
-}
+const walk = (query: string) =>
+  walkPages(server, query, {
+    async check({ text, headers, json }) {
+      expect(Buffer.byteLength(text)).toBeLessThan(MAX_PAGE_BYTES + 100_000);
+      expect(headers.link !== undefined).toBe(json<SearchBody>().pagination.hasNextPage);
+    },
+  });
 
 describe('a search over long records', () => {
   const endsEarly = async (limit: number) => {
-    const { ids, pages } = await walk(
-      `/v2/messages?limit=${limit}`,
-      (cursor) => `/v2/messages?cursor=${cursor}&limit=${limit}`,
-    );
+    const { ids, pages } = await walk(`limit=${limit}`);
     expect(ids).toEqual(newestFirst);
     expect(pages).toBeGreaterThanOrEqual(4);
   };
@@ -68,16 +52,13 @@ describe('a search over long records', () => {
   });
 
   test('in the summary view has all of them on one page', async () => {
-    const { ids, pages } = await walk('/v2/messages?limit=1000&view=summary', (cursor) => cursor);
+    const { ids, pages } = await walk('limit=1000&view=summary');
     expect({ pages, ids }).toEqual({ pages: 1, ids: newestFirst });
   });
 
   test('through several scans that are merged is walked the same', async () => {
     const { sender } = makeMessage();
-    const { ids } = await walk(
-      `/v2/messages?limit=1000&address=${sender}`,
-      (cursor) => `/v2/messages?cursor=${cursor}&limit=1000`,
-    );
+    const { ids } = await walk(`limit=1000&address=${sender}`);
     expect(ids).toEqual(newestFirst);
   }, 300_000);
 
@@ -123,21 +104,12 @@ test('a record longer than a page is a page of its own', { tags: 'slow', timeout
       number,
       verifiers: { items: ['a', 'b', 'c', 'd', 'e'].map(verifier), optionalThreshold: 0 },
     });
-  const few = await startServer([heavy(1), heavy(2), heavy(3)]);
-  try {
-    for (const limit of [3, 500]) {
-      const ids: string[] = [];
-      let path = `/v2/messages?limit=${limit}`;
-      for (let page = 0; page < 3; page++) {
-        const { data, pagination } = (await few.ask(path)).json<SearchBody>();
-        ids.push(...data.map(({ messageId }) => messageId));
-        expect(data).toHaveLength(1);
-        expect(pagination.hasNextPage).toBe(page < 2);
-        path = `/v2/messages?limit=${limit}&cursor=${pagination.cursor}`;
-      }
-      expect(ids).toEqual([3, 2, 1].map((number) => makeMessage({ number }).messageId));
-    }
-  } finally {
-    await few.close();
+  const few = await startServerForTest([heavy(1), heavy(2), heavy(3)]);
+  for (const limit of [3, 500]) {
+    const { ids, pages } = await walkPages(few, `limit=${limit}`);
+    expect({ ids, pages }).toEqual({
+      ids: [3, 2, 1].map((number) => makeMessage({ number }).messageId),
+      pages: 3,
+    });
   }
 });

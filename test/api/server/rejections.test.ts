@@ -35,10 +35,7 @@ interface ParameterCase {
   readonly problem: RegExp;
 }
 
-const lists = {
-  ids: (count: number) => Array.from({ length: count }, (_, index) => hashOf(index)).join(','),
-  terms: (count: number) => Array.from({ length: count }, (_, index) => hashOf(index)).join(','),
-};
+const hashes = (count: number) => Array.from({ length: count }, (_, index) => hashOf(index)).join(',');
 
 const parameterCases: readonly ParameterCase[] = [
   ...['0', '1001', '-1', '1.5', 'abc', '1e2', '0x10', '%2B5', '5%20', '1000000000000', '%D9%A3'].map(
@@ -102,9 +99,9 @@ const parameterCases: readonly ParameterCase[] = [
     problem: /later than sentAfter/,
   },
   { query: 'messageId=0x12', parameter: 'messageId', problem: /0x and 64 hexadecimal digits/ },
-  { query: `messageId=${lists.ids(101)}`, parameter: 'messageId', problem: /at most 100/ },
+  { query: `messageId=${hashes(101)}`, parameter: 'messageId', problem: /at most 100/ },
   { query: 'q=what', parameter: 'q', problem: /addresses, transaction hashes and message ids/ },
-  { query: `q=${lists.terms(11)}`, parameter: 'q', problem: /at most 10/ },
+  { query: `q=${hashes(11)}`, parameter: 'q', problem: /at most 10/ },
   { query: 'sendr=x', parameter: 'sendr', problem: /did you mean sender\?/ },
   { query: 'Limit=5', parameter: 'Limit', problem: /did you mean limit\?/ },
   { query: 'sourceTxHash=x', parameter: 'sourceTxHash', problem: /did you mean sourceTransactionHash\?/ },

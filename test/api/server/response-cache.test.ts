@@ -131,7 +131,7 @@ const answerOf = (text: string, bytes = 10): CacheableResponse => ({
 test('what is kept stays within its bounds, and what was not asked for longest goes first', async () => {
   const made: string[] = [];
   // Room for two bodies, and for what goes with them.
-  const cache = createResponseCache({ version: async () => '1', capacityBytes: 250_000 });
+  const cache = createResponseCache(async () => '1', 250_000);
   const ask = (question: string) =>
     cache.get(question, async () => {
       made.push(question);
@@ -168,7 +168,7 @@ describe('what is counted', () => {
       tags: 'slow',
       timeout: 300_000,
     }, async () => {
-      const cache = createResponseCache({ version: async () => '1', capacityBytes: capacity });
+      const cache = createResponseCache(async () => '1', capacity);
       const before = memory();
       for (let number = 0; number < count; number++) {
         // Long URLs, each a text of its own.
@@ -202,7 +202,7 @@ describe('what is counted', () => {
 test('an answer that could not be made is not kept, and one whose version nobody tells is made anew', async () => {
   let version: string | undefined = '1';
   let fails = true;
-  const cache = createResponseCache({ version: async () => version });
+  const cache = createResponseCache(async () => version);
   let made = 0;
   const ask = () =>
     cache.get('question', async () => {
@@ -223,7 +223,7 @@ test('an answer that could not be made is not kept, and one whose version nobody
 test('what was kept at another version is kept no longer, and what was asked lately is kept at once at the next', async () => {
   const made: string[] = [];
   let version = '1';
-  const cache = createResponseCache({ version: async () => version });
+  const cache = createResponseCache(async () => version);
   const ask = (question: string) =>
     cache.get(question, async () => {
       made.push(`${question} at ${version}`);

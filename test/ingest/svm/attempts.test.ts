@@ -2,8 +2,7 @@
 /** Attempts to execute messages on Solana: what the programs said is what people are told. */
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import type { Failures } from '../../../src/api/routes/failures-schema.ts';
-import type { Attempt, Attempts } from '../../../src/api/routes/history-schema.ts';
+import type { Attempt, Attempts, Failures } from '../../../src/api/routes/history-schema.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import { type RunningServer, startServer } from '../../api/running-server.ts';
 import { lanescan } from '../../cli/program.ts';
