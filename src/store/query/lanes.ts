@@ -93,8 +93,8 @@ export interface LanePage {
 }
 
 export async function readLanes(
-  read: Read,
   forms: StatementForms,
+  read: Read,
   selection: LaneSelection,
 ): Promise<LanePage> {
   const totals = await readLaneCounts(read, selection);
@@ -149,8 +149,7 @@ interface LaneCounts {
 async function readLaneCounts(read: Read, ends: LaneEnds): Promise<readonly LaneCounts[]> {
   const rows = await read(
     `select source_selector, dest_selector, status, ready, messages from lane_total
-     where ($1::bigint is null or source_selector = $1) and ($2::bigint is null or dest_selector = $2)
-       and messages > 0`,
+     where ${IS_BETWEEN} and messages > 0`,
     endValues(ends),
   );
   return laneCountsOf(rows);
@@ -168,7 +167,12 @@ function laneCountsOf(rows: readonly Row[]): readonly LaneCounts[] {
   return lanes.sort((a, b) => b.counts.messages - a.counts.messages || (a.key < b.key ? -1 : 1));
 }
 
-function endValues({ sourceChainSelector, destChainSelector }: LaneEnds): (string | null)[] {
+/** SQL condition on the ends of a lane; null is any. */
+export const IS_BETWEEN =
+  '($1::bigint is null or source_selector = $1) and ($2::bigint is null or dest_selector = $2)';
+
+/** The values of `IS_BETWEEN`. */
+export function endValues({ sourceChainSelector, destChainSelector }: LaneEnds): (string | null)[] {
   return [sourceChainSelector, destChainSelector].map((selector) =>
     selector === undefined ? null : storedSelector(selector),
   );
@@ -386,8 +390,8 @@ export interface DeliveryBounds {
 
 /** Delivery times (ms) of the latest successes on a lane, newest first, to estimate the latency from. */
 export async function readRecentDeliveries(
-  read: Read,
   forms: StatementForms,
+  read: Read,
   lane: DeliverySelection,
   { samples, candidates }: DeliveryBounds,
 ): Promise<readonly number[]> {

@@ -12,8 +12,7 @@
 import { EventEmitter } from 'node:events';
 import pg from 'pg';
 import { createMessageSplitter, RawRows, type RowMessage } from './raw-rows.ts';
-import { noRows, type Rows } from './rows.ts';
-import type { Statement } from './statement.ts';
+import { noRows, type Rows, type Statement } from './statement.ts';
 
 /** Members of the driver's `Connection` that are used. */
 interface DriverConnection extends EventEmitter {
