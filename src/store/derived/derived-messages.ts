@@ -22,13 +22,6 @@ export interface MessageFault {
   readonly tokens: readonly TokenRow[];
 }
 
-export interface MessageBatch {
-  readonly size: number;
-  readonly faults: readonly MessageFault[];
-  /** The last id of the batch, in hex; undefined at the end. */
-  readonly last: string | undefined;
-}
-
 /** Members of a row as text, as `isSame` compares them. */
 type AsText<Row> = Readonly<Record<keyof Row, string | null>> & { readonly messageId: string };
 
@@ -43,8 +36,11 @@ const asText = (columns: typeof messageColumns | typeof tokenColumns) =>
     .join(', ');
 const [COLUMNS, TOKENS] = [asText(messageColumns), asText(tokenColumns)];
 
-/** Compares the messages after an id (hex; '' to begin) with their records. Finds tokens without a message too. */
-export async function compareBatch(client: ClientBase, after: string, limit: number): Promise<MessageBatch> {
+/**
+ * Compares the messages after an id (hex; '' to begin) with their records. Finds tokens without a message too. `last` is the
+ * last id of the batch; undefined at the end.
+ */
+export async function compareBatch(client: ClientBase, after: string, limit: number) {
   const afterId = Buffer.from(after, 'hex');
   const { rows } = await client.query(
     `select ${COLUMNS} from message where message_id > $1 order by message_id limit $2`,
@@ -59,11 +55,7 @@ export async function compareBatch(client: ClientBase, after: string, limit: num
 }
 
 /** Compares the messages at or after each of these ids, so many of each. */
-export async function compareSample(
-  client: ClientBase,
-  ids: readonly string[],
-  messagesOfEach: number,
-): Promise<MessageBatch> {
+export async function compareSample(client: ClientBase, ids: readonly string[], messagesOfEach: number) {
   const found = new Map<string, AsText<MessageRow>>();
   for (const id of ids) {
     const { rows } = await client.query(
@@ -77,7 +69,7 @@ export async function compareSample(
     `select ${TOKENS} from message_token where message_id = any($1)`,
     [messageIdArray(rows.map(({ messageId }) => messageId))],
   );
-  return { size: rows.length, faults: findFaults(rows, tokens), last: undefined };
+  return { size: rows.length, faults: findFaults(rows, tokens) };
 }
 
 function findFaults(

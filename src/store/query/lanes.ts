@@ -302,16 +302,12 @@ export async function readLaneIdentity(
   return row && identityOf(descriptionOf(row));
 }
 
-export interface LaneVolume extends LaneIdentity {
-  readonly counts: MessageCounts;
-}
-
 export interface Stats {
   /** Position of the latest change that is counted: everything here is of one snapshot. */
   readonly position: string;
   readonly all: MessageCounts;
   /** The lanes with the most messages. */
-  readonly topLanes: readonly LaneVolume[];
+  readonly topLanes: readonly (LaneIdentity & { readonly counts: MessageCounts })[];
   /** One entry a day that has messages, oldest first. */
   readonly days: readonly DayCounts[];
 }
@@ -382,18 +378,15 @@ export interface DeliverySelection {
   readonly sourceTokens: readonly string[] | null;
 }
 
-/** How many delivery times to return at most, and how many messages to examine for them. */
-export interface DeliveryBounds {
-  readonly samples: number;
-  readonly candidates: number;
-}
-
-/** Delivery times (ms) of the latest successes on a lane, newest first, to estimate the latency from. */
+/**
+ * Delivery times (ms) of the latest successes on a lane, newest first, to estimate the latency from: `samples` at most, of so
+ * many candidates.
+ */
 export async function readRecentDeliveries(
   forms: StatementForms,
   read: Read,
   lane: DeliverySelection,
-  { samples, candidates }: DeliveryBounds,
+  { samples, candidates }: { readonly samples: number; readonly candidates: number },
 ): Promise<readonly number[]> {
   const rows = await read(forms.recentDeliveries, [
     storedSelector(lane.sourceChainSelector),
