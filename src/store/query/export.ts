@@ -20,7 +20,7 @@ const MAX_EXECUTIONS_ROWS = 50;
 const FETCH_BYTES = 1024 * 1024;
 
 /**
- * Exports over the connections of a pool of their own, one connection each. When all are in use, the next export is refused
+ * Exports over the connections of a pool of their own, one connection each. When all are in use, the next export is rejected
  * at once instead of waiting. `cancel` stops the statement of a server process.
  *
  * Each export yields batches of records, newest first. A server-side cursor reads the snapshot of its transaction, whatever

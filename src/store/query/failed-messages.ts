@@ -77,7 +77,7 @@ export async function readExecutionTerms(
   messageIds: readonly string[],
 ): Promise<ReadonlyMap<string, ExecutionTerms>> {
   const rows = await read(
-    // PostgreSQL's JSON functions refuse some texts that records may have. The text is in wire order.
+    // PostgreSQL's JSON functions reject some texts that records may have. The text is in wire order.
     `select encode(message_id, 'hex') as id, substring(record from '"extraArgs":{"gasLimit":"([0-9]+)"') as gas_limit,
        substring(record from '"readyForManualExecution":(?:true|false),"version":"([^"]+)"') as version
      from message where message_id = any($1)`,

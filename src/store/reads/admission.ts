@@ -1,5 +1,5 @@
 /**
- * Admission control in front of a read queue: a bound on the queue (load shedding), and a circuit breaker that refuses
+ * Admission control in front of a read queue: a bound on the queue (load shedding), and a circuit breaker that rejects
  * reads quickly while the database is silent. Both recover without help.
  */
 import { isDoneWithin } from '../server/time-limit.ts';
@@ -70,7 +70,7 @@ export function createAdmission(
 }
 
 /**
- * Whether the server sent nothing at all until the time limit. A server that refuses does not open the circuit: its answer
+ * Whether the server sent nothing at all until the time limit. A server that rejects does not open the circuit: its answer
  * is quick, and so is the next one. Neither does a long queue, which has its own bound.
  */
 function isSilence(error: unknown): boolean {

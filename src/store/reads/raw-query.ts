@@ -122,7 +122,7 @@ class RawQuery<T> extends pg.Query {
     this.#rows.add(row);
   }
 
-  /** The driver's last step of `prepare`. It refuses its own `rows` option on a connection that pipelines. */
+  /** The driver's last step of `prepare`. It rejects its own `rows` option on a connection that pipelines. */
   protected _getRows(connection: DriverConnection): void {
     this.#fetch(connection, this.#firstRows);
     if (this.#firstRows === 0) connection.sync();

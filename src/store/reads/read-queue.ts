@@ -7,7 +7,7 @@
  *
  * Overload: when the oldest read has been waiting too long for a while, more is asked than can be answered, and first in,
  * first out would make every answer late. Until the queue is empty, the newest read is served first, and reads that have
- * waited too long are refused.
+ * waited too long are rejected.
  */
 import type pg from 'pg';
 import { endsConnection, withClient } from '../server/client.ts';
@@ -92,17 +92,17 @@ export function createReadQueue(
     if (batches.size > 0) examination = setTimeout(examine, EXAMINE_INTERVAL_MS);
   };
 
-  /** Detects overload, and refuses reads that have waited too long. */
+  /** Detects overload, and rejects reads that have waited too long. */
   const shed = (now: number) => {
     if (queue[0] && now - queue[0].queuedAt > overloadWaitMs) lateSince ??= now;
     else lateSince = undefined;
     if (lateSince !== undefined && now - lateSince > maxWaitMs) isOverloaded = true;
     const limitMs = isOverloaded ? overloadWaitMs : maxWaitMs;
-    const refuse = ({ reject }: QueuedRead) =>
+    const rejectLate = ({ reject }: QueuedRead) =>
       reject(new DatabaseBusyError('No connection became free in time'));
-    while (queue[0] && now - queue[0].queuedAt > limitMs) refuse(queue.shift() as QueuedRead);
+    while (queue[0] && now - queue[0].queuedAt > limitMs) rejectLate(queue.shift() as QueuedRead);
     for (const { reads, answered } of batches) {
-      for (const read of reads.slice(answered + 1)) if (now - read.queuedAt > maxWaitMs) refuse(read);
+      for (const read of reads.slice(answered + 1)) if (now - read.queuedAt > maxWaitMs) rejectLate(read);
     }
   };
 

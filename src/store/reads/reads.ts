@@ -9,14 +9,14 @@
  *    round-robin. If it fails, or its result turns out to be too old, the next one is asked, and the primary last.
  *    Invariant: no client sees an older state than this process has shown to any client before.
  *
- * 2. Admission (`admission.ts`), for each server by itself. If too many reads wait already, the read is refused at once
+ * 2. Admission (`admission.ts`), for each server by itself. If too many reads wait already, the read is rejected at once
  *    (load shedding, `DatabaseBusyError`). If the server was silent when it was last asked, the circuit is open: the read
- *    waits a moment for a probe and is refused if that does not answer (`DatabaseAwayError`).
+ *    waits a moment for a probe and is rejected if that does not answer (`DatabaseAwayError`).
  *    Invariant: the number of waiting reads is bounded, and a read from a silent database costs 250 ms, not a time-out.
  *
  * 3. Queue (`read-queue.ts`). Admitted reads wait for a connection, first in, first out, for at most 2 s. In overload, that is
  *    when the oldest read has been 250 ms old for 2 s, the queue turns LIFO until it is empty, and reads older than 250 ms are
- *    refused. FIFO would make every answer late; LIFO answers as many, most of them quickly.
+ *    rejected. FIFO would make every answer late; LIFO answers as many, most of them quickly.
  *    Invariant: every read ends within a bounded time, with rows or with an error.
  *
  * 4. Pipelining (`read-queue.ts`, `reading-client.ts`). Reads that wait together are sent together, up to eight over one
@@ -68,13 +68,13 @@ const POSITION_TIMEOUT_MS = 2_000;
 /** Time limit of the circuit breaker's probe. Chosen, not measured. */
 const PROBE_TIMEOUT_MS = 2_000;
 /**
- * Reads that may wait for each connection before more are refused. Chosen, not measured: at 0.2 ms of the database for a
+ * Reads that may wait for each connection before more are rejected. Chosen, not measured: at 0.2 ms of the database for a
  * short search (docs/performance.md) a full queue is served in 20 ms, and long reads end by READ_WAIT_MS.
  */
 const WAITING_PER_CONNECTION = 100;
 /**
  * A wait that means overload when the oldest read has had it for READ_WAIT_MS; in overload also the longest wait. Chosen,
- * not measured by itself: with 512 connections on two cores p50 is 196 ms and nothing is refused
+ * not measured by itself: with 512 connections on two cores p50 is 196 ms and nothing is rejected
  * (bench/results/bench-searches-pages-connections-1m.json), so ordinary load stays below it.
  */
 const OVERLOAD_WAIT_MS = 250;

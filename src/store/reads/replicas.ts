@@ -14,7 +14,7 @@ import { noRows, type Row, type Rows, type RunStatement, type Statement } from '
 
 /** A primary that does not answer with its revision within this time counts as away. Chosen, not measured. */
 const PRIMARY_WAIT_MS = 250;
-/** The same while it is away: a refusal comes at once, and silence is not worth a wait. Chosen, not measured. */
+/** The same while it is away: a rejection comes at once, and silence is not worth a wait. Chosen, not measured. */
 const AWAY_PRIMARY_WAIT_MS = 50;
 /** Between two checks of a replica that is behind or away. Chosen, not measured. */
 const REPLICA_CHECK_INTERVAL_MS = 100;

@@ -225,7 +225,7 @@ export async function chooseServerUser(
   }
   const candidates = [...(folderOwner === 0 ? [] : [String(folderOwner)]), 'postgres', '_postgres', 'nobody'];
   for (const candidate of candidates) {
-    // Like initdb, `id` refuses a user without an entry in the user database.
+    // Like initdb, `id` rejects a user without an entry in the user database.
     try {
       const ids = await Promise.all([run('id', ['-u', candidate]), run('id', ['-g', candidate])]);
       const [uid, gid] = ids.map(({ stdout }) => Number(stdout)) as [number, number];
@@ -238,7 +238,7 @@ export async function chooseServerUser(
   );
 }
 
-/** initdb refuses a user without an entry in the user database, as with `docker run --user`. */
+/** initdb rejects a user without an entry in the user database, as with `docker run --user`. */
 function requireEntry(uid: number): void {
   try {
     os.userInfo();
