@@ -1,6 +1,10 @@
-/** One process of `raw-rows.ts`: searches pages through the store, with raw rows or with those of the driver. */
+/** One process of `raw-rows.ts`: searches pages through the store, which has raw rows, or over a pool of the driver. */
 import { createHash } from 'node:crypto';
-import { openStore, type Store } from '../src/store/store.ts';
+import pg from 'pg';
+import type { SearchQuery } from '../src/domain/filters/query.ts';
+import { SEARCH_SETTINGS, searchSql } from '../src/store/query/search.ts';
+import { renderSql } from '../src/store/sql.ts';
+import { openStore } from '../src/store/store.ts';
 import { answerOrders } from './child.ts';
 import { createWorld } from './data/world.ts';
 
@@ -28,10 +32,28 @@ export interface RawRowsReport {
   readonly hash: string | null;
 }
 
-let opened: Promise<Store> | undefined;
+interface Searcher {
+  search(query: SearchQuery): Promise<{ readonly json: Buffer; readonly records: readonly string[] }>;
+}
+
+let opened: Promise<Searcher> | undefined;
+
+/** The driver alone: the same statement, prepared, and the texts of its records joined; two connections, as raw rows use. */
+async function openDriver(url: string): Promise<Searcher> {
+  const pool = new pg.Pool({ connectionString: url, max: 2, options: SEARCH_SETTINGS });
+  return {
+    async search(query) {
+      const { rows } = await pool.query({ name: 'page', rowMode: 'array', ...renderSql(searchSql(query)) });
+      const records = rows.slice(0, query.limit).map(([, record]) => record as string);
+      return { json: Buffer.from(`[${records.join()}]`), records };
+    },
+  };
+}
 
 answerOrders<RawRowsOrder, RawRowsReport>(async (order) => {
-  opened ??= openStore({ place: { url: order.url }, rawRows: order.rawRows, schema: 'expect' });
+  opened ??= order.rawRows
+    ? openStore({ place: { url: order.url }, schema: 'expect' })
+    : openDriver(order.url);
   const store = await opened;
   const { envelope } = createWorld(order.messages);
   const queries = Array.from({ length: order.searches }, (_, index) => {
@@ -45,9 +67,9 @@ answerOrders<RawRowsOrder, RawRowsReport>(async (order) => {
   if (order.isCheck) {
     const hash = createHash('sha256');
     for (const query of queries) {
-      const { json, digest, cursor, records } = await store.search(query);
+      const { json, records } = await store.search(query);
       if (records.length !== order.rows) throw new Error(`A page has ${records.length} rows`);
-      hash.update(json).update(digest).update(String(cursor));
+      hash.update(json);
     }
     return { cpuUs: 0, wallUs: 0, bytes: 0, rssMb: 0, hash: hash.digest('hex') };
   }

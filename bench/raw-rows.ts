@@ -2,7 +2,7 @@
  * Are raw rows worth the patches of the driver?
  *
  * Two processes search the same pages of the same database through the store: one with raw rows, one with the rows of the
- * driver (`rawRows: false`). They take turns in one run, so that whatever else the machine does falls on both. What counts is
+ * driver alone. They take turns in one run, so that whatever else the machine does falls on both. What counts is
  * the ratio of CPU time, which hardly depends on other load. HTTP is not part of it.
  *
  *     npm run bench:raw-rows              # 10,000 messages; a minute or two

@@ -22,6 +22,11 @@ export function joinSql(parts: readonly Sql[], separator: string): Sql {
   return { strings: ['', ...parts.slice(1).map(() => separator), ''], values: parts };
 }
 
+/** Members of rows, each as the array that `unnest` takes. */
+export function columnsOf<T, K extends keyof T>(rows: readonly T[], ...keys: readonly K[]): T[K][][] {
+  return keys.map((key) => rows.map((row) => row[key]));
+}
+
 /** The text with numbered parameters and their values, as the driver takes them. */
 export function renderSql(query: Sql): { text: string; values: unknown[] } {
   const values: unknown[] = [];

@@ -4,13 +4,11 @@
  * Reads take a connection from the pool for one statement (`reads/`). Writes go through `apply`, one at a time.
  */
 import type pg from 'pg';
+import type { WriteLog } from '../base/log.ts';
+import type { Fact } from '../domain/facts.ts';
 import { readClusterStatus } from './cluster/cluster-status.ts';
 import { statementForms } from './cluster/statement-forms.ts';
-import {
-  createDistributedWrites,
-  singleNodeWrites,
-  type WriteCoordinator,
-} from './cluster/write-coordinator.ts';
+import { createDistributedWrites, singleNodeWrites } from './cluster/write-coordinator.ts';
 import { createDerivedRows } from './derived/derived-rows.ts';
 import { createIndexLedger } from './ledger/index-ledger.ts';
 import { createMirrorLedger } from './ledger/mirror-ledger.ts';
@@ -19,27 +17,54 @@ import { createChangeReads } from './query/change-reads.ts';
 import { createExporter } from './query/export.ts';
 import { createMessageReads } from './query/message-reads.ts';
 import { createStatisticsReads } from './query/statistics-reads.ts';
-import { createReads, type Reads } from './reads/reads.ts';
+import { createReads, createSharedRun, type ReadObserver } from './reads/reads.ts';
 import { readCursorCodec } from './schema/cursor-key.ts';
 import { databaseSchema, knownSchema } from './schema/migrate.ts';
-import { type PreparationOptions, prepareDatabase } from './schema/preparation.ts';
-import { createSchemaWatch } from './schema/schema-watch.ts';
+import {
+  type PreparationOptions,
+  prepareDatabase,
+  type SchemaPolicy,
+  type StoreContent,
+} from './schema/preparation.ts';
 import { tables } from './schema/tables.ts';
-import { explainRejectedWriter } from './schema/writer-guard.ts';
+import { createSchemaWatch, explainRejectedWriter } from './schema/writer-guard.ts';
 import { withClient } from './server/client.ts';
 import { connectionOf, explainConnectionFailure } from './server/connection.ts';
 import { answeringProcess, embeddedConnections, wholeProcess } from './server/connection-budget.ts';
-import { type EmbeddedDatabase, openEmbedded } from './server/embedded.ts';
+import { openEmbedded } from './server/embedded.ts';
 import { requireCluster } from './server/embedded-folder.ts';
-import { type OpenPools, openPools, type Pools } from './server/pools.ts';
+import { type OpenPools, openPools } from './server/pools.ts';
 import { grantRead } from './server/roles.ts';
 import { readServerSettings } from './server/server-settings.ts';
-import type { PoolStats, Store, StoreOptions } from './store-interface.ts';
 import { applyFacts } from './write/apply.ts';
+import type { OrphanedBlock } from './write/lane-facts.ts';
 
 export type { StoredRecord } from './query/message-reads.ts';
 export { isDatabaseUnavailable } from './server/database-errors.ts';
-export type { DatabasePlace, PoolStats, Store, StoreOptions } from './store-interface.ts';
+
+/** Where the data is: an embedded database in a folder, or a server by URL. */
+export type DatabasePlace = { readonly dataFolder: string } | { readonly url: string };
+
+export interface StoreOptions {
+  readonly place: DatabasePlace;
+  /** URLs of streaming replicas of the server at `place`; reads go to those that have caught up. */
+  readonly replicas?: readonly string[];
+  readonly content?: StoreContent;
+  /** With `write`, a database role that may only read is rejected. */
+  readonly access?: 'read' | 'write';
+  readonly schema?: SchemaPolicy;
+  /** The most connections for reads; by default as in `wholeProcess`. */
+  readonly connections?: number;
+  /** How many worker processes this one starts; rejected where the server has no room for their connections. */
+  readonly startsProcesses?: number;
+  /** This process is one of so many worker processes. */
+  readonly isOneOf?: number;
+  readonly writeLog?: WriteLog;
+  readonly signal?: AbortSignal;
+}
+
+export type Store = Awaited<ReturnType<typeof createStore>>;
+export type PoolStats = ReturnType<Store['pools']>[number];
 
 /**
  * Opens the store. By default, pending migrations are applied first.
@@ -51,7 +76,14 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const known = await knownSchema();
   if ('dataFolder' in place && schema === 'expect') await requireCluster(place.dataFolder);
   const sizes = isOneOf > 1 ? answeringProcess(isOneOf) : wholeProcess;
-  const embedded = await joinEmbedded(options);
+  const embedded =
+    'dataFolder' in place
+      ? await openEmbedded({
+          ...options,
+          ...place,
+          maxConnections: embeddedConnections(options.startsProcesses ?? 1),
+        })
+      : undefined;
   // A Unix socket needs no TLS, whatever PGSSLMODE asks of other servers.
   const connection = embedded
     ? { ...embedded.connection, ssl: false }
@@ -60,7 +92,6 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     primary: connection,
     replicas: (options.replicas ?? []).map((url) => connectionOf(url, 'DATABASE_REPLICA_URL')),
     sizes: { ...sizes, readers: options.connections ?? sizes.readers },
-    rawRows: options.rawRows ?? true,
     schema: known,
     writeLog,
   });
@@ -87,16 +118,6 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   }
 }
 
-async function joinEmbedded({
-  place,
-  startsProcesses = 1,
-  ...options
-}: StoreOptions): Promise<EmbeddedDatabase | undefined> {
-  if (!('dataFolder' in place)) return undefined;
-  const maxConnections = embeddedConnections(startsProcesses);
-  return openEmbedded({ ...options, dataFolder: place.dataFolder, maxConnections });
-}
-
 /** `known` is the number of the schema that this program knows. */
 async function createStore(
   { writePools, openReadPools }: Pick<OpenPools, 'writePools' | 'openReadPools'>,
@@ -104,20 +125,15 @@ async function createStore(
   close: () => Promise<void>,
   known: number,
   preparation: PreparationOptions,
-): Promise<Store> {
+) {
   const { writers, exporters, leases } = writePools;
   const { writeLog } = preparation;
   const { migrations, simulated, serverVersion, layout, identity } = await withClient(writers, (client) =>
     prepareDatabase(client, preparation),
   );
   const cursors = await withClient(writers, readCursorCodec);
-  const pools: Pools = { ...writePools, ...openReadPools(layout) };
-
-  const schemaWatch = createSchemaWatch({
-    known,
-    readSchema: () => withClient(leases, databaseSchema),
-    writeLog,
-  });
+  const pools = { ...writePools, ...openReadPools(layout) };
+  const schemaWatch = createSchemaWatch(known, () => withClient(leases, databaseSchema), writeLog);
   const withReader = <T>(use: (client: pg.PoolClient) => Promise<T>): Promise<T> =>
     withClient(pools.readers, use).catch(schemaWatch.explain);
   const writerOf =
@@ -127,8 +143,7 @@ async function createStore(
         throw explainRejectedWriter(error, known);
       });
   const [withWriter, withLeaseClient] = [writerOf(writers), writerOf(leases)];
-  const writes: WriteCoordinator =
-    layout === 'single' ? singleNodeWrites : createDistributedWrites({ use: withWriter, writeLog });
+  const writes = layout === 'single' ? singleNodeWrites : createDistributedWrites(withWriter, writeLog);
   const reads = createReads(pools, {
     identity,
     migrations: migrations.total,
@@ -136,6 +151,8 @@ async function createStore(
     writeLog,
   });
 
+  const cancel = (processId: number) =>
+    reads.readOnPrimaryAs('other')('select pg_cancel_backend($1::int)', [processId]);
   return {
     simulated,
     migrations,
@@ -143,27 +160,52 @@ async function createStore(
     ...createMessageReads(reads, cursors, layout),
     ...createChangeReads(reads, connection, layout),
     ...createStatisticsReads(reads, layout),
-    ...createExporter(exporters, layout, async (processId) => {
-      await reads.readOnPrimaryAs('other')('select pg_cancel_backend($1::int)', [processId]);
-    }),
+    ...createExporter(exporters, layout, cancel),
 
-    apply: (facts, orphaned) => withWriter((client) => applyFacts(client, writes, facts, orphaned)),
+    /** The one way in for facts; see `apply.ts`. */
+    apply: (facts: readonly Fact[], orphaned?: readonly OrphanedBlock[]) =>
+      withWriter((client) => applyFacts(client, writes, facts, orphaned)),
+    /** Checks and rebuilds the rows that are derived from records. */
     derived: createDerivedRows(withWriter, writes),
+    /** The state of the indexer. */
     index: createIndexLedger(withReader, withWriter, withLeaseClient, writes),
+    /** The state of mirrors. */
     mirror: createMirrorLedger(withReader, withWriter),
+    /** Cursors and queues of webhook subscriptions. */
     webhooks: createWebhookDeliveries(withLeaseClient),
 
-    grantRead: (role) => withClient(writers, (client) => grantRead(client, role)),
+    /** Lets another database role read all tables, now and after later migrations. */
+    grantRead: (role: string) => withClient(writers, (client) => grantRead(client, role)),
+    /** Settings of the server, as a session of a writer sees them. */
     serverSettings: () => withClient(writers, readServerSettings),
+    /** The state of the cluster; undefined for a store on one node. */
     cluster: async () => (layout === 'single' ? undefined : withClient(leases, readClusterStatus)),
-    pools: () => poolStats(pools, reads),
+    /** The connections of each pool, and how many callers wait for one. */
+    pools: () =>
+      Object.entries({
+        ...{ readers: pools.readers, writers, exporters },
+        ...Object.fromEntries(pools.replicas.map((pool, index) => [`replica_${index + 1}`, pool])),
+      }).map(([name, pool]) => ({
+        pool: name,
+        total: pool.totalCount,
+        idle: pool.idleCount,
+        waiting: pool.waitingCount + reads.waitingFor(pool),
+      })),
+    /** The state of the replicas, in the order in which they were given. */
     replicas: reads.replicas,
-    observeReads: reads.observe,
-    ping: createPing(reads, statementForms[layout].ping, schemaWatch.throwIfMoved),
+    /** Calls the observer after every read. Returns the function that removes it. */
+    observeReads: (observer: ReadObserver) => reads.observe(observer),
+    /** Throws when the database does not answer. Callers share the query that is in flight: probes may come at any rate. */
+    ping: createSharedRun(async () => {
+      await reads.readPreparedAs('ping')(statementForms[layout].ping, []);
+      schemaWatch.throwIfMoved();
+    }),
+    /** The time by the database's clock (ms since 1970), which all servers share. */
     async clock() {
       const text = 'select extract(epoch from clock_timestamp())::float8 * 1000 as now';
       return Number((await reads.readOnPrimaryAs('clock')(text, []))[0]?.now);
     },
+    /** Empties a simulated store; throws for a real one. */
     async reset() {
       if (!simulated) throw new Error('Only a simulated store can be emptied');
       await withWriter((client) => client.query(RESET_SQL));
@@ -178,32 +220,3 @@ const keptTables: readonly string[] = ['store', 'store_revision', 'publication',
 const RESET_SQL = `update store set position = 0; update store_revision set revision = revision + 1;
   update publication set assigned_position = 0;
   truncate ${tables.filter((table) => !keptTables.includes(table)).join(', ')}`;
-
-/** Callers share the query that is in flight: probes may come at any rate. */
-function createPing(reads: Reads, statement: string, throwIfMoved: () => void): () => Promise<void> {
-  let current: Promise<void> | undefined;
-  return () => {
-    current ??= reads
-      .readRows('ping', statement, [])
-      .then(throwIfMoved)
-      .finally(() => {
-        current = undefined;
-      });
-    return current;
-  };
-}
-
-function poolStats({ readers, writers, exporters, replicas }: Pools, reads: Reads): PoolStats[] {
-  const statsOf = (name: string, pool: pg.Pool): PoolStats => ({
-    pool: name,
-    total: pool.totalCount,
-    idle: pool.idleCount,
-    waiting: pool.waitingCount + reads.waitingFor(pool),
-  });
-  return [
-    statsOf('readers', readers),
-    statsOf('writers', writers),
-    statsOf('exporters', exporters),
-    ...replicas.map((pool, index) => statsOf(`replica_${index + 1}`, pool)),
-  ];
-}

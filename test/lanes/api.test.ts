@@ -23,7 +23,7 @@ import {
   sepolia,
   solanaDevnet,
 } from '../fixtures.ts';
-import { CCIPAPIClient, CCIPError, type SdkError } from '../lab/sdk.ts';
+import { CCIPAPIClient } from '../lab/sdk.ts';
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
@@ -222,15 +222,7 @@ describe('GET /v2/lanes/latency', () => {
     const answer = await latency(lane);
     expect(answer.status).toBe(200);
     // 1 to 100 minutes, and five deliveries of a second.
-    const times = [
-      ...Array.from({ length: 100 }, (_, i) => (i + 1) * 60_000),
-      1_000,
-      1_000,
-      1_000,
-      1_000,
-      1_000,
-    ];
-    const median = times.sort((a, b) => a - b)[52];
+    const median = 48 * 60_000;
     expect(answer.json<object>()).toEqual({
       lane: { sourceNetworkInfo: sepolia, destNetworkInfo: fuji, routerAddress: messages[0]?.routerAddress },
       totalMs: median,
@@ -290,29 +282,16 @@ describe('GET /v2/lanes/latency', () => {
         BigInt(dest.chainSelector),
         blocks,
       );
-    const failure = async (promise: Promise<unknown>): Promise<SdkError> => {
-      const error: unknown = await promise.then(
-        () => undefined,
-        (reason) => reason,
-      );
-      if (!CCIPError.isCCIPError(error)) throw new Error(`Not an error of the client: ${error}`);
-      return error;
-    };
-
-    test('found', async () => {
+    test('found, not found, and too few', async () => {
       expect(await ask(sepolia, fuji)).toEqual({ totalMs: 48 * 60_000 });
       expect(await ask(sepolia, fuji, 5)).toEqual({ totalMs: 11_350 });
-    });
-
-    test('not found', async () => {
-      const error = await failure(ask(fuji, sepolia));
-      expect(error.code).toBe('LANE_NOT_FOUND');
-      expect(error.context).toMatchObject({ apiErrorCode: 'LANE_NOT_FOUND' });
-    });
-
-    test('insufficient', async () => {
-      const error = await failure(ask(sepolia, fuji, 7));
-      expect(error.context).toMatchObject({ status: 400, apiErrorCode: 'INSUFFICIENT_DATA' });
+      await expect(ask(fuji, sepolia)).rejects.toMatchObject({
+        code: 'LANE_NOT_FOUND',
+        context: { apiErrorCode: 'LANE_NOT_FOUND' },
+      });
+      await expect(ask(sepolia, fuji, 7)).rejects.toMatchObject({
+        context: { status: 400, apiErrorCode: 'INSUFFICIENT_DATA' },
+      });
     });
   });
 });

@@ -111,7 +111,7 @@ describe(`a lane of ${LANE.toLocaleString('en')} messages`, () => {
       return (await client.query(text, [...values])).rows;
     };
     const now = new Date();
-    const { lanes } = await readLanes(explained, statementForms.single, {
+    const { lanes } = await readLanes(statementForms.single, explained, {
       now,
       deliveredSince: '2020-01-01',
       namedRanges: 100,

@@ -5,13 +5,13 @@ import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { knownSchema } from '../../src/store/schema/migrate.ts';
-import { guardWriters } from '../../src/store/schema/writer-guard.ts';
 import { freePort } from '../chaos/deployment.ts';
 import { buildProgram, freshFolder, lanescan, type Running, start } from '../cli/program.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { makeMessage } from '../fixtures.ts';
 import { SECRET, startReceiver } from '../webhooks/receiver.ts';
 import { router, source, startCcipNode } from './ccip-chain.ts';
+import { markUpgraded } from './other-schemas.ts';
 
 const WAIT = { timeout: 120_000, interval: 50 };
 const running: Running[] = [];
@@ -57,10 +57,7 @@ const positionOf = async () => Number((await query('select position from store')
 async function upgrade(): Promise<void> {
   const client = new pg.Client({ connectionString: database.url });
   await client.connect();
-  await client.query(
-    `insert into migration (number, name, checksum) values (${next}, '${next}-future', 'x')`,
-  );
-  await guardWriters(client, next);
+  await markUpgraded(client);
   await client.end();
 }
 

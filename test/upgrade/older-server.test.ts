@@ -1,12 +1,11 @@
 /** A server that keeps running while a newer release upgrades the database. */
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { knownSchema } from '../../src/store/schema/migrate.ts';
-import { guardWriters } from '../../src/store/schema/writer-guard.ts';
 import { openStore } from '../../src/store/store.ts';
 import { expectError, type SearchBody, serveStore } from '../api/running-server.ts';
 import { createTestDatabase } from '../database.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
+import { markUpgraded } from './other-schemas.ts';
 
 test('answers while its tables have their form, then 503 in words, and is not ready any more', async () => {
   const database = await createTestDatabase();
@@ -17,11 +16,7 @@ test('answers while its tables have their form, then 503 in words, and is not re
   const admin = new pg.Client({ connectionString: database.url });
   await admin.connect();
   try {
-    const next = (await knownSchema()) + 1;
-    await admin.query(
-      `insert into migration (number, name, checksum) values (${next}, '${next}-future', 'x')`,
-    );
-    await guardWriters(admin, next);
+    const next = await markUpgraded(admin);
     const before = await server.ask('/v2/messages');
     expect(before.json<SearchBody>().data).toHaveLength(1);
     expect((await server.ask('/readyz')).status).toBe(200);

@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url';
 import type pg from 'pg';
 import { onTestFinished } from 'vitest';
 import { knownSchema, migrate } from '../../src/store/schema/migrate.ts';
+import { guardWriters } from '../../src/store/schema/writer-guard.ts';
 
 /** The schema that the baseline makes, and the checksum of the last migration it replaced. */
 const BASELINE = 21;
@@ -38,4 +39,14 @@ export async function nextMigrations(text: string): Promise<{ readonly folder: U
   const name = `${String((await knownSchema()) + 1).padStart(4, '0')}-next`;
   writeFileSync(path.join(folder, `${name}.sql`), text);
   return { folder: pathToFileURL(`${folder}/`), name };
+}
+
+/** Marks the database as one that a newer release, with one more migration, has upgraded; returns its schema. */
+export async function markUpgraded(client: pg.ClientBase): Promise<number> {
+  const next = (await knownSchema()) + 1;
+  await client.query(
+    `insert into migration (number, name, checksum) values (${next}, '${next}-future', 'x')`,
+  );
+  await guardWriters(client, next);
+  return next;
 }

@@ -9,7 +9,7 @@ import type { Message } from '../../domain/message.ts';
 import type { Names } from '../../domain/names/message-names.ts';
 import type { ExplorerUrls } from '../../domain/networks/explorer-links.ts';
 import type { LaneEnds, LanePage, LaneStatistics } from '../../store/query/lanes.ts';
-import type { CountedLane } from '../../store/write/lane-counters.ts';
+import type { CountedLane } from '../../store/query/lane-counters.ts';
 
 /** A page of a search. */
 export interface RecordPage {

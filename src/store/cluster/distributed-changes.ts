@@ -5,18 +5,19 @@
  */
 import type { Read } from '../reads/reads.ts';
 
-export interface ChangesQuery {
-  readonly position: string;
-  readonly limit: number;
-  readonly maxBytes: number;
-  /** Columns of an entry, of `history h`. */
-  readonly entryColumns: string;
-}
-
 type Row = Record<string, unknown>;
 
-/** Rows with the columns of the statement for one node; the last one has `has_next` where a limit ended the read. */
-export async function readDistributedChanges(read: Read, query: ChangesQuery): Promise<Row[]> {
+/**
+ * Rows with the columns of the statement for one node; the last one has `has_next` where a limit ended the read.
+ * `entryColumns` are those of an entry, of `history h`.
+ */
+export async function readDistributedChanges(
+  read: Read,
+  entryColumns: string,
+  position: string,
+  limit: number,
+  maxBytes: number,
+): Promise<Row[]> {
   // Read first: what is published is visible to every later statement.
   const [store] = await read('select position from store', []);
   const published = String(store?.position ?? 0);
@@ -25,7 +26,7 @@ export async function readDistributedChanges(read: Read, query: ChangesQuery): P
        octet_length(coalesce(h.removed_record, m.record)) as bytes
      from history h left join message m on m.message_id = h.message_id
      where h.position > $1 and h.position <= $2 order by h.position limit $3`,
-    [query.position, published, query.limit],
+    [position, published, limit],
   );
   const removedLengths = await readRemoved(
     read,
@@ -34,18 +35,18 @@ export async function readDistributedChanges(read: Read, query: ChangesQuery): P
   );
   const fitting = withinBytes(
     lengths,
-    query.maxBytes,
+    maxBytes,
     ({ id, bytes }) => bytes ?? removedLengths.get(id as string),
   );
   if (fitting.length === 0) return [];
   const last = String(fitting.at(-1)?.position);
   const rows = await read(
-    `select ${query.entryColumns}, h.message_id, a.fact_id, a.details_id,
+    `select ${entryColumns}, h.message_id, a.fact_id, a.details_id,
        coalesce(h.removed_record, m.record) as record
      from history h left join message m on m.message_id = h.message_id
      left join history_attempt a on a.message_id = h.message_id and a.position = h.position
      where h.position > $1 and h.position <= $2 order by h.position`,
-    [query.position, last],
+    [position, last],
   );
   const removedRecords = await readRemoved(read, 'removed_record', idsWithout(rows, 'record'));
   const bodies = await readBodies(read, rows);

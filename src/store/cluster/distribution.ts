@@ -56,7 +56,7 @@ async function distribute(
   client: ClientBase,
   { shards, ...lockOptions }: DistributionOptions,
 ): Promise<DistributionReport> {
-  await refuseOtherServers(client);
+  await requireCoordinator(client);
   await requireSchema(client);
   const workers = (await readWorkers(client)).filter(({ hasShards }) => hasShards);
   if (workers.length === 0) {
@@ -68,14 +68,14 @@ async function distribute(
   return withMigrationLock(client, lockOptions, async () => {
     const present = await readDistributedTables(client);
     const missing = distributedTables.filter((table) => !present.includes(table));
-    if (present.includes(distributedTables[0])) await refuseOtherShards(client, shards);
+    if (present.includes(distributedTables[0])) await requireSameShards(client, shards);
     const shardCount = shards ?? SHARDS_PER_WORKER * workers.length;
     if (missing.length > 0) {
-      await refuseRunningPrograms(client);
+      await requireNoOtherPrograms(client);
       await withoutWriters(client, lockOptions, async () => {
         await distributeTables(client, missing, shardCount);
         // A process may have started while the rows were moved.
-        await refuseRunningPrograms(client);
+        await requireNoOtherPrograms(client);
       });
     }
     await freeLocalRows(client);
@@ -85,7 +85,7 @@ async function distribute(
   });
 }
 
-async function refuseOtherServers(client: ClientBase): Promise<void> {
+async function requireCoordinator(client: ClientBase): Promise<void> {
   const { rows } = await client.query(
     `select pg_is_in_recovery() as is_replica, to_regclass('pg_catalog.pg_dist_node') is not null as has_citus`,
   );
@@ -116,7 +116,7 @@ async function refuseOtherServers(client: ClientBase): Promise<void> {
   }
 }
 
-async function refuseOtherShards(client: ClientBase, shards: number | undefined): Promise<void> {
+async function requireSameShards(client: ClientBase, shards: number | undefined): Promise<void> {
   const present = await readShardCount(client);
   if (shards === undefined || shards === present) return;
   throw new OperatorError(
@@ -126,7 +126,7 @@ async function refuseOtherShards(client: ClientBase, shards: number | undefined)
 }
 
 /** Running programs have decided that the store is on one node, and would go on with statements for one node. */
-async function refuseRunningPrograms(client: ClientBase): Promise<void> {
+async function requireNoOtherPrograms(client: ClientBase): Promise<void> {
   const { rows } = await client.query(
     `select count(distinct coalesce(host(client_addr), 'local'))::int as hosts, count(*)::int as sessions
      from pg_stat_activity

@@ -16,15 +16,7 @@ import { renderSql } from '../sql.ts';
 import { selectorOf } from '../write/message-row.ts';
 
 /** The ends of a lane: chain selectors. */
-export interface LaneOfNetwork {
-  readonly source: string;
-  readonly dest: string;
-}
-
-interface KnownLane extends LaneOfNetwork {
-  /** Whether any of its messages is ready for manual execution. */
-  readonly hasReady: boolean;
-}
+type LaneOfNetwork = Readonly<Record<'source' | 'dest', string>>;
 
 /** The existence checks of a search, which a cluster makes before it. */
 export interface SearchChecks {
@@ -126,7 +118,8 @@ function hasNetwork(filters: Filters): boolean {
   );
 }
 
-async function readLanes(read: Read): Promise<readonly KnownLane[]> {
+/** All lanes; `hasReady`: whether any of its messages is ready for manual execution. */
+async function readLanes(read: Read): Promise<readonly (LaneOfNetwork & { readonly hasReady: boolean })[]> {
   const rows = await read(
     `select source_selector, dest_selector, bool_or(ready and messages > 0) as "hasReady"
      from lane_total group by source_selector, dest_selector`,

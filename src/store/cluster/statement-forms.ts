@@ -1,5 +1,5 @@
 /**
- * Statements with two forms. The form for one node is the one with the best plan there; Citus refuses it, or plans it badly. Both
+ * Statements with two forms. The form for one node is the one with the best plan there; Citus rejects it, or plans it badly. Both
  * take the same values and return the same rows.
  */
 import { MAX_OVERDUE } from '../../domain/delivery-times.ts';

@@ -14,6 +14,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { ClientBase } from 'pg';
 import type { WriteLog } from '../../base/log.ts';
 import { OperatorError } from '../../base/operator-error.ts';
+import type { UseClient } from '../server/client.ts';
 import { messageIdArray } from '../write/message-row.ts';
 import { ClusterAwayError } from './worker-errors.ts';
 
@@ -60,13 +61,8 @@ const SETTLE_TIMEOUT_MS = 10_000;
 const SETTLE_POLL_MS = 20;
 const RETRY_INTERVAL_MS = 1_000;
 
-export interface DistributedWritesOptions {
-  /** Lends a connection of a writer. */
-  readonly use: <T>(work: (client: ClientBase) => Promise<T>) => Promise<T>;
-  readonly writeLog: WriteLog;
-}
-
-export function createDistributedWrites({ use, writeLog }: DistributedWritesOptions): WriteCoordinator {
+/** `use` lends a connection of a writer. */
+export function createDistributedWrites(use: UseClient, writeLog: WriteLog): WriteCoordinator {
   let isRetrying = false;
 
   const runPublished = <T>(client: ClientBase, work: () => Promise<T>): Promise<T> =>

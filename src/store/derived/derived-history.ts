@@ -1,18 +1,10 @@
 /** Check of positions in the history: 1 to that of the store, each once, and every message has its latest. */
 import type { ClientBase } from 'pg';
 
-export interface HistoryFaults {
-  /** Messages whose position is not that of their latest change. */
-  readonly messages: number;
-  /** The position of the store is not the highest one. */
-  readonly store: number;
-  /** Positions that no change has, or several have. */
-  readonly gaps: number;
-}
-
 const LATEST = '(select max(h.position) from history h where h.message_id = m.message_id)';
 
-export async function compareHistory(client: ClientBase): Promise<HistoryFaults> {
+/** How many faults there are, by kind. */
+export async function compareHistory(client: ClientBase) {
   const { rows: messages } = await client.query(
     `select count(*) from message m where position is distinct from ${LATEST}`,
   );
@@ -24,8 +16,11 @@ export async function compareHistory(client: ClientBase): Promise<HistoryFaults>
   const [{ stored, highest, changes, different }] = positions;
   const most = Math.max(Number(stored), Number(highest));
   return {
+    /** Messages whose position is not that of their latest change. */
     messages: Number(messages[0].count),
+    /** The position of the store is not the highest one. */
     store: stored === highest ? 0 : 1,
+    /** Positions that no change has, or several have. */
     gaps: most - Number(different) + Number(changes) - Number(different),
   };
 }

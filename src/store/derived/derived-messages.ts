@@ -5,9 +5,11 @@ import { groupBy } from '../group-by.ts';
 import { writeTokens } from '../write/changes.ts';
 import {
   type MessageRow,
+  messageColumns,
   messageIdArray,
   messageRow,
   type TokenRow,
+  tokenColumns,
   tokenRows,
 } from '../write/message-row.ts';
 
@@ -20,31 +22,25 @@ export interface MessageFault {
   readonly tokens: readonly TokenRow[];
 }
 
-export interface MessageBatch {
-  readonly size: number;
-  readonly faults: readonly MessageFault[];
-  /** The last id of the batch, in hex; undefined at the end. */
-  readonly last: string | undefined;
-}
+/** Members of a row as text, as `isSame` compares them. */
+type AsText<Row> = Readonly<Record<keyof Row, string | null>> & { readonly messageId: string };
 
-const ISO = `'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'`;
+/** SQL of columns as text, named as the members of a row. */
+const asText = (columns: typeof messageColumns | typeof tokenColumns) =>
+  Object.entries(columns)
+    .map(([name, [column, type]]) => {
+      if (type === 'bytea') return `encode(${column}, 'hex') as "${name}"`;
+      if (type !== 'timestamptz') return `${column}::text as "${name}"`;
+      return `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "${name}"`;
+    })
+    .join(', ');
+const [COLUMNS, TOKENS] = [asText(messageColumns), asText(tokenColumns)];
 
-/** Columns as `MessageRow` has them. */
-const COLUMNS = `encode(message_id, 'hex') as "messageId", to_char(sent_at at time zone 'UTC', ${ISO}) as "sentAt",
-  source_selector::text as "sourceSelector", dest_selector::text as "destSelector",
-  sequence_number::text as "sequenceNumber", delivery_ms::float8 as "deliveryMs", finality::float8 as finality,
-  summary_length as "summaryLength", status, ready, encode(sender, 'hex') as sender,
-  encode(receiver, 'hex') as receiver, encode(origin, 'hex') as origin, encode(onramp, 'hex') as onramp,
-  encode(send_transaction, 'hex') as "sendTransaction", encode(receipt_transaction, 'hex') as "receiptTransaction",
-  encode(digest, 'hex') as digest, record`;
-
-const TOKENS = `encode(message_id, 'hex') as "messageId", token_index as "tokenIndex",
-  to_char(sent_at at time zone 'UTC', ${ISO}) as "sentAt", source_selector::text as "sourceSelector",
-  dest_selector::text as "destSelector", encode(source_token, 'hex') as "sourceToken",
-  encode(dest_token, 'hex') as "destToken", encode(source_pool, 'hex') as "sourcePool"`;
-
-/** Compares the messages after an id (hex; '' to begin) with their records. Finds tokens without a message too. */
-export async function compareBatch(client: ClientBase, after: string, limit: number): Promise<MessageBatch> {
+/**
+ * Compares the messages after an id (hex; '' to begin) with their records. Finds tokens without a message too. `last` is the
+ * last id of the batch; undefined at the end.
+ */
+export async function compareBatch(client: ClientBase, after: string, limit: number) {
   const afterId = Buffer.from(after, 'hex');
   const { rows } = await client.query(
     `select ${COLUMNS} from message where message_id > $1 order by message_id limit $2`,
@@ -59,12 +55,8 @@ export async function compareBatch(client: ClientBase, after: string, limit: num
 }
 
 /** Compares the messages at or after each of these ids, so many of each. */
-export async function compareSample(
-  client: ClientBase,
-  ids: readonly string[],
-  messagesOfEach: number,
-): Promise<MessageBatch> {
-  const found = new Map<string, MessageRow>();
+export async function compareSample(client: ClientBase, ids: readonly string[], messagesOfEach: number) {
+  const found = new Map<string, AsText<MessageRow>>();
   for (const id of ids) {
     const { rows } = await client.query(
       `select ${COLUMNS} from message where message_id >= $1 order by message_id limit $2`,
@@ -77,17 +69,20 @@ export async function compareSample(
     `select ${TOKENS} from message_token where message_id = any($1)`,
     [messageIdArray(rows.map(({ messageId }) => messageId))],
   );
-  return { size: rows.length, faults: findFaults(rows, tokens), last: undefined };
+  return { size: rows.length, faults: findFaults(rows, tokens) };
 }
 
-function findFaults(rows: readonly MessageRow[], storedTokens: readonly TokenRow[]): MessageFault[] {
+function findFaults(
+  rows: readonly AsText<MessageRow>[],
+  storedTokens: readonly AsText<TokenRow>[],
+): MessageFault[] {
   const tokensOf = groupBy(storedTokens, ({ messageId }) => messageId);
   const faults: MessageFault[] = [];
   for (const stored of rows) {
     const { messageId } = stored;
     const found = tokensOf.get(messageId) ?? [];
     tokensOf.delete(messageId);
-    const expected = rowsOf(stored.record);
+    const expected = rowsOf(String(stored.record));
     if (!expected || expected.row.messageId !== messageId) {
       faults.push({ kind: 'record', messageId, row: undefined, tokens: [] });
       continue;
@@ -110,20 +105,20 @@ function rowsOf(record: string): { row: MessageRow; tokens: readonly TokenRow[] 
   }
 }
 
-function areSame(stored: readonly TokenRow[], expected: readonly TokenRow[]): boolean {
+function areSame(stored: readonly AsText<TokenRow>[], expected: readonly TokenRow[]): boolean {
   if (stored.length !== expected.length) return false;
   const byIndex = new Map(stored.map((token) => [token.tokenIndex, token]));
-  return expected.every((token) => isSame(byIndex.get(token.tokenIndex), token));
+  return expected.every((token) => isSame(byIndex.get(String(token.tokenIndex)), token));
 }
 
 /** Compares every member of the expected row; times by their value, not their text. */
-function isSame<T extends { readonly sentAt: string }>(stored: T | undefined, expected: T): boolean {
+function isSame<T extends MessageRow | TokenRow>(stored: AsText<T> | undefined, expected: T): boolean {
   return (
     stored !== undefined &&
     (Object.keys(expected) as (keyof T)[]).every((name) =>
       name === 'sentAt'
-        ? Date.parse(stored.sentAt) === Date.parse(expected.sentAt)
-        : stored[name] === expected[name],
+        ? Date.parse(String(stored[name])) === Date.parse(expected.sentAt)
+        : String(stored[name]) === String(expected[name]),
     )
   );
 }
@@ -140,34 +135,17 @@ export async function repairMessages(client: ClientBase, faults: readonly Messag
       withTokens.flatMap(({ tokens }) => tokens),
     );
   }
-  for (const { kind, messageId, row } of faults) {
+  for (const { kind, row } of faults) {
     if (kind !== 'columns' || !row) continue;
-    const bytes = (hex: string | null) => (hex === null ? null : Buffer.from(hex, 'hex'));
-    await client.query(
-      `update message set sent_at = $2, source_selector = $3, dest_selector = $4, sequence_number = $5,
-         delivery_ms = $6, finality = $7, summary_length = $8, status = $9, ready = $10, sender = $11, receiver = $12,
-         origin = $13, onramp = $14, send_transaction = $15, receipt_transaction = $16, digest = $17, record = $18
-       where message_id = $1`,
-      [
-        bytes(messageId),
-        row.sentAt,
-        row.sourceSelector,
-        row.destSelector,
-        row.sequenceNumber,
-        row.deliveryMs,
-        row.finality,
-        row.summaryLength,
-        row.status,
-        row.ready,
-        bytes(row.sender),
-        bytes(row.receiver),
-        bytes(row.origin),
-        bytes(row.onramp),
-        bytes(row.sendTransaction),
-        bytes(row.receiptTransaction),
-        bytes(row.digest),
-        row.record,
-      ],
+    const values = (Object.keys(messageColumns) as (keyof MessageRow)[]).map((name) => {
+      const value = row[name];
+      return messageColumns[name][1] === 'bytea' && value !== null
+        ? Buffer.from(String(value), 'hex')
+        : value;
+    });
+    const [id, ...others] = Object.values(messageColumns).map(
+      ([column], index) => `${column} = $${index + 1}`,
     );
+    await client.query(`update message set ${others.join(', ')} where ${id}`, values);
   }
 }

@@ -7,6 +7,7 @@
 import { randomBytes } from 'node:crypto';
 import type { ClientBase } from 'pg';
 import type { WriteCoordinator } from '../cluster/write-coordinator.ts';
+import { inTransaction, type UseClient } from '../server/client.ts';
 import { compareHistory, repairHistory } from './derived-history.ts';
 import { compareBatch, compareSample, type MessageFault, repairMessages } from './derived-messages.ts';
 import {
@@ -41,16 +42,6 @@ export interface DerivedOptions {
   readonly note?: (step: string) => void;
 }
 
-export interface DerivedRows {
-  /** Checks a thousand messages and some sums; takes seconds at most, whatever the size of the store. */
-  sample(): Promise<DerivedReport>;
-  /** Everything, from one snapshot. */
-  compare(options: DerivedOptions): Promise<DerivedReport>;
-  repair(options: DerivedOptions): Promise<DerivedReport>;
-}
-
-type Use = <T>(use: (client: ClientBase) => Promise<T>) => Promise<T>;
-
 const BATCH_SIZE = 1_000;
 const SAMPLE_SIZE = 1_000;
 const SAMPLE_PLACES = 50;
@@ -65,11 +56,14 @@ const faultLabels: Record<MessageFault['kind'], string> = {
   record: 'records that cannot be read',
 };
 
-export function createDerivedRows(use: Use, writes: WriteCoordinator): DerivedRows {
+export function createDerivedRows(use: UseClient, writes: WriteCoordinator) {
   return {
+    /** Checks a thousand messages and some sums; takes seconds at most, whatever the size of the store. */
     sample: () => use(sample),
-    compare: (options) => use((client) => compare(client, options)),
-    repair: (options) => use((client) => writes.runRepair(client, () => examine(client, options, true))),
+    /** Everything, from one snapshot. */
+    compare: (options: DerivedOptions) => use((client) => compare(client, options)),
+    repair: (options: DerivedOptions) =>
+      use((client) => writes.runRepair(client, () => examine(client, options, true))),
   };
 }
 
@@ -136,15 +130,15 @@ async function examine(
 
 /** A transaction under the writers' lock. The update of `store` invalidates the response caches of servers. */
 async function withWriteLock(client: ClientBase, work: () => Promise<void>): Promise<void> {
-  await client.query('begin; set local statement_timeout = 0; select from store for update');
-  try {
+  const lockedWork = async () => {
     await work();
     await client.query('update store_revision set revision = revision + 1');
-    await client.query('commit');
-  } catch (error) {
-    await client.query('rollback').catch(() => undefined);
-    throw error;
-  }
+  };
+  await inTransaction(
+    client,
+    lockedWork,
+    'begin; set local statement_timeout = 0; select from store for update',
+  );
 }
 
 async function sample(client: ClientBase): Promise<DerivedReport> {

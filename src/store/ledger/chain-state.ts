@@ -1,5 +1,6 @@
 /** What the indexer holds of a chain: blocks, trusted contracts, anchors of lists, and registrations of ramps. */
 import type { ClientBase } from 'pg';
+import { columnsOf } from '../sql.ts';
 import { selectorOf, storedSelector } from '../write/message-row.ts';
 
 export interface BlockId {
@@ -62,19 +63,19 @@ export interface ChainStateStep {
 
 export async function readChainState(client: ClientBase, network: string): Promise<ChainState> {
   const read = async (text: string) => (await client.query(text, [network])).rows;
-  const blocks = await read('select number, hash from index_block where network = $1 order by number');
   const contracts = await read(
     `select address, named_by as "namedBy", block_hash as "blockHash", body from index_contract
      where network = $1 order by address`,
   );
-  const anchors = await read(
-    `select address, block_number as "blockNumber", transaction_hash as "transactionHash" from index_anchor
-     where network = $1 order by address, block_number desc`,
-  );
   return {
-    blocks: blocks.map(({ number, hash }) => ({ number: Number(number), hash })),
+    blocks: await read(
+      'select number::float8 as number, hash from index_block where network = $1 order by index_block.number',
+    ),
     contracts: contracts.map((row) => ({ ...row, body: JSON.parse(row.body) })),
-    anchors: anchors.map((row) => ({ ...row, blockNumber: Number(row.blockNumber) })),
+    anchors: await read(
+      `select address, block_number::float8 as "blockNumber", transaction_hash as "transactionHash" from index_anchor
+       where network = $1 order by address, block_number desc`,
+    ),
   };
 }
 
@@ -83,16 +84,11 @@ export async function readRegistrations(
   network: string,
 ): Promise<readonly RampRegistration[]> {
   const { rows } = await client.query(
-    `select contract, role, remote, block_number as "blockNumber" from index_registration
+    `select contract, role, remote, block_number::float8 as "blockNumber" from index_registration
      where network = $1 order by contract, remote`,
     [network],
   );
-  return rows.map(({ contract, role, remote, blockNumber }) => ({
-    contract,
-    role,
-    remote: selectorOf(remote),
-    blockNumber: blockNumber === null ? null : Number(blockNumber),
-  }));
+  return rows.map((row) => ({ ...row, remote: selectorOf(row.remote) }));
 }
 
 export async function writeChainState(
@@ -111,8 +107,7 @@ export async function writeChainState(
     await write(
       `insert into index_block (network, number, hash) select $1, * from unnest($2::bigint[], $3::text[])
        on conflict (network, number) do update set hash = excluded.hash`,
-      blocks.map(({ number }) => number),
-      blocks.map(({ hash }) => hash),
+      ...columnsOf(blocks, 'number', 'hash'),
     );
   if (forgetBelow !== undefined) {
     await write(
@@ -127,9 +122,7 @@ export async function writeChainState(
       `insert into index_contract (network, address, named_by, block_hash, body)
        select $1, * from unnest($2::text[], $3::text[], $4::text[], $5::text[])
        on conflict do nothing`,
-      contracts.map(({ address }) => address),
-      contracts.map(({ namedBy }) => namedBy),
-      contracts.map(({ blockHash }) => blockHash),
+      ...columnsOf(contracts, 'address', 'namedBy', 'blockHash'),
       contracts.map(({ body }) => JSON.stringify(body)),
     );
   if (anchors.length > 0)
@@ -137,18 +130,13 @@ export async function writeChainState(
       `insert into index_anchor (network, address, block_number, transaction_hash)
        select $1, * from unnest($2::text[], $3::bigint[], $4::text[])
        on conflict (network, address, block_number) do update set transaction_hash = excluded.transaction_hash`,
-      anchors.map(({ address }) => address),
-      anchors.map(({ blockNumber }) => blockNumber),
-      anchors.map(({ transactionHash }) => transactionHash),
+      ...columnsOf(anchors, 'address', 'blockNumber', 'transactionHash'),
     );
   for (const { contract, role, remote, blockNumber } of registrations)
     await write(
       `insert into index_registration (network, contract, remote, role, block_number) values ($1, $2, $3, $4, $5)
        on conflict (network, contract, remote)
        do update set block_number = least(index_registration.block_number, excluded.block_number)`,
-      contract,
-      storedSelector(remote),
-      role,
-      blockNumber,
+      ...[contract, storedSelector(remote), role, blockNumber],
     );
 }

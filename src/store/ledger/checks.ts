@@ -1,35 +1,73 @@
-/** What a consistency check of a network reads from the store: findings, registrations, and what the records have. */
+/**
+ * Consistency checks of a network: numbers that contracts count by themselves (`index_counter`), open findings about its
+ * completeness (`index_finding`), and what the records have of each lane.
+ */
 import type { ClientBase } from 'pg';
-import { storedSelector } from '../write/message-row.ts';
-import { readRegistrations } from './chain-state.ts';
-import {
-  readBlocksAbove,
-  readCommittedEnds,
-  readCommittedRuns,
-  readSendBlock,
-  readSentRuns,
-  readSentRunsBetween,
-} from './counters.ts';
+import type { NumberRun } from '../../domain/missing-numbers.ts';
+import { type FindingKind, findingKindOf } from '../../domain/networks/index-findings.ts';
+import type { UseClient } from '../server/client.ts';
+import { selectorOf, storedSelector } from '../write/message-row.ts';
+import { type BlockId, readRegistrations } from './chain-state.ts';
 import { readBelowStatus, readUnexecuted } from './facts.ts';
-import { readFindings } from './findings.ts';
 
-export interface Workload {
-  /** Ranges that have not been read. */
-  readonly pending: number;
-  /** Ranges on the ledger of failures. */
-  readonly failed: number;
-  /** Whether history of other networks has not been read: commits that they tell of are yet to come. */
-  readonly isElsewhere: boolean;
+export interface LaneKey {
+  readonly sourceSelector: string;
+  readonly destSelector: string;
+  /** Canonical bytes in hex. */
+  readonly onramp: string;
 }
 
-export interface KeptLog {
-  readonly blockNumber: number;
-  readonly topics: readonly string[];
+export interface LaneCounter extends LaneKey {
+  readonly kind: 'sent' | 'committed';
+  readonly lastNumber: string;
+  /** Whether everything from number 1 on is expected. */
+  readonly isWhole: boolean;
+}
+
+export interface FindingKey {
+  readonly kind: FindingKind;
+  /** What it is about, such as an address; one finding for each kind and subject. */
+  readonly subject: string;
+}
+
+export interface IndexFinding extends FindingKey {
+  /** For operators: it may name hosts. */
+  readonly detail: string;
+  /** What the chain family needs to look at it again, as JSON. */
+  readonly body?: unknown;
+  /** Endpoints from which the blocks were read since, in vain. */
+  readonly tried?: readonly string[];
+  readonly attempts?: number;
+  /** Milliseconds until the blocks are read again. */
+  readonly retryInMs?: number;
+}
+
+export interface StoredFinding extends IndexFinding {
+  readonly tried: readonly string[];
+  readonly attempts: number;
+  readonly foundAt: Date;
+  /** Whether it is time to read the blocks again. */
+  readonly isDue: boolean;
+}
+
+export interface ChecksStep {
+  readonly counters?: readonly LaneCounter[];
+  /** Added, or changed where they are open already. */
+  readonly findings?: readonly IndexFinding[];
+  /** Findings that hold no longer. */
+  readonly resolved?: readonly FindingKey[];
 }
 
 export type CheckLedger = ReturnType<typeof createCheckLedger>;
 
-export function createCheckLedger(withReader: <T>(use: (client: ClientBase) => Promise<T>) => Promise<T>) {
+/** SQL condition on a lane: `laneValues`. */
+const OF_LANE = `source_selector = $1 and dest_selector = $2 and onramp = decode($3, 'hex')`;
+/** More runs than a lane can have holes worth reporting. */
+const MAX_RUNS = 10_000;
+/** SQL of a record's member; PostgreSQL's JSON functions reject some texts that records may have. */
+const SEND_BLOCK = `substring(record from '"sendBlockNumber":([0-9]{1,16})[,}]')::bigint`;
+
+export function createCheckLedger(withReader: UseClient) {
   const read =
     <Args extends readonly unknown[], T>(query: (client: ClientBase, ...args: Args) => Promise<T>) =>
     (...args: Args): Promise<T> =>
@@ -40,37 +78,122 @@ export function createCheckLedger(withReader: <T>(use: (client: ClientBase) => P
     ) =>
     (network: string, ...args: Args): Promise<T> =>
       withReader((client) => query(client, storedSelector(network), ...args));
+  const readRuns = (text: string, lane: LaneKey, ...values: readonly unknown[]) =>
+    withReader<readonly NumberRun[]>(
+      async (client) => (await client.query(text, [...laneValues(lane), ...values])).rows,
+    );
   return {
-    workload: readOfNetwork(async (client, network): Promise<Workload> => {
+    /**
+     * Ranges that have not been read, ranges on the ledger of failures, and whether history of other networks has not been
+     * read: commits that they tell of are yet to come.
+     */
+    workload: readOfNetwork(
+      async (
+        client,
+        network,
+      ): Promise<{ readonly pending: number; readonly failed: number; readonly isElsewhere: boolean }> => {
+        const { rows } = await client.query(
+          `select (select count(*)::int from index_backlog where network = $1) as pending,
+                  (select count(*)::int from index_failure where network = $1) as failed,
+                  exists (select from index_backlog where network <> $1)
+                    or exists (select from index_network where selector <> $1 and followed_from is null)
+                    as "isElsewhere"`,
+          [network],
+        );
+        return rows[0];
+      },
+    ),
+    findings: readOfNetwork(async (client, network): Promise<readonly StoredFinding[]> => {
       const { rows } = await client.query(
-        `select (select count(*)::int from index_backlog where network = $1) as pending,
-                (select count(*)::int from index_failure where network = $1) as failed,
-                exists (select from index_backlog where network <> $1)
-                  or exists (select from index_network where selector <> $1 and followed_from is null)
-                  as "isElsewhere"`,
+        `select kind, subject, detail, body, found_at as "foundAt", tried, attempts,
+                coalesce(retry_at <= now(), true) as "isDue"
+         from index_finding where network = $1 order by kind, subject`,
         [network],
       );
-      return rows[0];
+      return rows
+        .filter(({ kind }) => findingKindOf(kind))
+        .map((row) => ({ ...row, body: row.body === null ? undefined : JSON.parse(row.body) }));
     }),
-    findings: readOfNetwork(readFindings),
     unexecuted: readOfNetwork(readUnexecuted),
     belowStatus: read(readBelowStatus),
     registrations: readOfNetwork(readRegistrations),
     /** Milliseconds since the counters of a network were last compared; null where they never were. */
     checkAgeMs: readOfNetwork(async (client, network): Promise<number | null> => {
       const { rows } = await client.query(
-        `select extract(epoch from clock_timestamp() - max(checked_at)) * 1000 as age from index_counter
+        `select (extract(epoch from clock_timestamp() - max(checked_at)) * 1000)::float8 as age from index_counter
          where (source_selector = $1 and kind = 'sent') or (dest_selector = $1 and kind = 'committed')`,
         [network],
       );
-      return rows[0].age === null ? null : Number(rows[0].age);
+      return rows[0].age;
     }),
-    sentRuns: read(readSentRuns),
-    sentRunsBetween: read(readSentRunsBetween),
-    committedRuns: read(readCommittedRuns),
-    committedEnds: read(readCommittedEnds),
-    blocksAbove: readOfNetwork(readBlocksAbove),
-    sendBlock: read(readSendBlock),
+    /** Runs of the numbers of messages that are recorded, the lowest first. */
+    sentRuns: (lane: LaneKey) =>
+      readRuns(
+        `select from_sequence as "from", to_sequence as "to" from lane_run where ${OF_LANE}
+         order by from_sequence limit ${MAX_RUNS}`,
+        lane,
+      ),
+    /**
+     * The same, of messages that were sent in these blocks, both ends included, and that a chain has shown: what imports say
+     * alone does not count. Reads every message of the lane.
+     */
+    sentRunsBetween: (lane: LaneKey, { from, to }: { readonly from: number; readonly to: number }) =>
+      readRuns(
+        mergedRuns(`select numrange(sequence_number, sequence_number + 1) as run from message
+                    where ${OF_LANE} and not is_snapshot and ${SEND_BLOCK} between $4 and $5`),
+        lane,
+        from,
+        to,
+      ),
+    /** Runs of the numbers that commits cover, the lowest first. A blessing covers nothing that was not committed. */
+    committedRuns: (lane: LaneKey) =>
+      readRuns(
+        mergedRuns(`select numrange(from_sequence, to_sequence + 1) as run from lane_fact where ${OF_LANE}`),
+        lane,
+      ),
+    /** The highest committed number of each lane from a network. */
+    committedEnds: readOfNetwork(
+      async (client, network): Promise<readonly (LaneKey & { readonly last: string })[]> => {
+        const { rows } = await client.query(
+          `select dest_selector as dest, encode(onramp, 'hex') as onramp, max(to_sequence) as last
+           from lane_fact where source_selector = $1 group by dest_selector, onramp order by 1, 2`,
+          [network],
+        );
+        const sourceSelector = selectorOf(network);
+        return rows.map(({ dest, ...lane }) => ({ sourceSelector, destSelector: selectorOf(dest), ...lane }));
+      },
+    ),
+    /** Where a chain has shown numbers of a lane that are higher than its counter, from the lowest number on. */
+    blocksAbove: readOfNetwork(
+      async (
+        client,
+        network,
+        { lastNumber, kind, ...lane }: LaneCounter,
+        limit: number,
+      ): Promise<readonly BlockId[]> => {
+        const shown =
+          kind === 'sent'
+            ? `select m.sequence_number as number, f.body from message m join fact f using (message_id)
+               where ${OF_LANE} and sequence_number > $4 and f.kind = 'Sent' and f.network = $5`
+            : `select to_sequence as number, body from lane_fact
+               where ${OF_LANE} and to_sequence > $4 and body::json ->> 'kind' = 'Committed' and network = $5`;
+        const { rows } = await client.query(
+          `select distinct on (number) (body::json -> 'seen' ->> 'blockNumber')::float8 as block,
+             body::json -> 'seen' ->> 'blockHash' as hash
+           from (${shown}) shown order by number limit $6`,
+          [...laneValues(lane), lastNumber, network, limit],
+        );
+        return [...new Map(rows.map(({ block, hash }) => [hash, { number: block, hash }])).values()];
+      },
+    ),
+    /** The block of the message with this number; undefined where it is not recorded. */
+    sendBlock: read(async (client, lane: LaneKey, sequenceNumber: string): Promise<number | undefined> => {
+      const { rows } = await client.query(
+        `select ${SEND_BLOCK} as block from message where ${OF_LANE} and sequence_number = $4 limit 1`,
+        [...laneValues(lane), sequenceNumber],
+      );
+      return rows[0] && Number(rows[0].block);
+    }),
     /** How many logs of a contract are kept because they could not be decoded. */
     unreadableLogs: readOfNetwork(async (client, network, contract: string): Promise<number> => {
       const { rows } = await client.query(
@@ -81,14 +204,64 @@ export function createCheckLedger(withReader: <T>(use: (client: ClientBase) => P
     }),
     /** Logs of a contract that are kept under one of these first topics, in the order of their blocks. */
     keptLogs: readOfNetwork(
-      async (client, network, contract: string, topics: readonly string[]): Promise<readonly KeptLog[]> => {
+      async (
+        client,
+        network,
+        contract: string,
+        topics: readonly string[],
+      ): Promise<readonly { readonly blockNumber: number; readonly topics: readonly string[] }[]> => {
         const { rows } = await client.query(
-          `select block_number as "blockNumber", topics from index_unreadable
+          `select block_number::float8 as "blockNumber", topics from index_unreadable
            where network = $1 and address = $2 and topics[1] = any($3) order by block_number, log_index`,
           [network, contract, topics],
         );
-        return rows.map((row) => ({ ...row, blockNumber: Number(row.blockNumber) }));
+        return rows;
       },
     ),
   };
+}
+
+/** SQL of the runs that ranges (`run`) make together, the lowest first. */
+function mergedRuns(ranges: string): string {
+  return `select lower(run) as "from", upper(run) - 1 as "to"
+    from (select unnest(runs) as run from (select range_agg(run) as runs from (${ranges}) ranges) merged) each
+    order by run limit ${MAX_RUNS}`;
+}
+
+function laneValues({ sourceSelector, destSelector, onramp }: LaneKey): string[] {
+  return [storedSelector(sourceSelector), storedSelector(destSelector), onramp];
+}
+
+/** A finding that is open already keeps the time when it was found, and what it does not say anew. */
+export async function writeChecks(
+  client: ClientBase,
+  network: string,
+  { counters = [], findings = [], resolved = [] }: ChecksStep,
+): Promise<void> {
+  for (const { kind, lastNumber, isWhole, ...lane } of counters)
+    await client.query(
+      `insert into index_counter
+         (source_selector, dest_selector, onramp, kind, last_number, is_whole, checked_at)
+       values ($1, $2, decode($3, 'hex'), $4, $5, $6, now())
+       on conflict (source_selector, dest_selector, onramp, kind) do update set
+         last_number = excluded.last_number, is_whole = excluded.is_whole, checked_at = excluded.checked_at`,
+      [...laneValues(lane), kind, lastNumber, isWhole],
+    );
+  for (const { kind, subject, detail, body, tried, attempts, retryInMs } of findings) {
+    const given = body === undefined ? null : JSON.stringify(body);
+    const retryInSeconds = retryInMs === undefined ? null : retryInMs / 1_000;
+    await client.query(
+      `insert into index_finding as known (network, kind, subject, detail, body, tried, attempts, retry_at)
+       values ($1, $2, $3, $4, $5, coalesce($6, '{}'::text[]), coalesce($7, 0), now() + make_interval(secs => $8))
+       on conflict (network, kind, subject) do update set
+         detail = excluded.detail, body = coalesce(excluded.body, known.body),
+         tried = coalesce($6, known.tried), attempts = coalesce($7, known.attempts),
+         retry_at = coalesce(excluded.retry_at, known.retry_at)`,
+      [network, kind, subject, detail, given, tried ?? null, attempts ?? null, retryInSeconds],
+    );
+  }
+  for (const { kind, subject } of resolved) {
+    const key = [network, kind, subject];
+    await client.query('delete from index_finding where network = $1 and kind = $2 and subject = $3', key);
+  }
 }

@@ -2,6 +2,7 @@
 import type { ClientBase } from 'pg';
 import type { Fact, RangeFact, Sent, SentMessage } from '../../domain/facts.ts';
 import { type Status, statusRank } from '../../domain/lifecycle.ts';
+import { readWith } from '../reads/reads.ts';
 import { rangesCovering } from '../write/lane-facts.ts';
 import { messageIdArray, storedSelector } from '../write/message-row.ts';
 import type { BlockId } from './chain-state.ts';
@@ -17,25 +18,12 @@ export interface AwaitingExecution {
   readonly ranges: readonly RangeFact[];
 }
 
-export interface AwaitingQuery {
-  /** Only those with an id above this one (64 digits). */
-  readonly after: string | null;
-  readonly limit: number;
-  /** Also messages whose execution has failed. On most chains these are open to everybody at once. */
-  readonly withFailed?: boolean;
-}
-
-export interface SentIn {
-  /** 64 hexadecimal digits. */
-  readonly messageId: string;
-  readonly blockHash: string;
-}
-
+/** Message ids have 64 hexadecimal digits. */
 export async function readSentIn(
   client: ClientBase,
   network: string,
   hashes: readonly string[],
-): Promise<readonly SentIn[]> {
+): Promise<readonly { readonly messageId: string; readonly blockHash: string }[]> {
   const { rows } = await client.query(
     `select encode(message_id, 'hex') as "messageId", block_hash as "blockHash" from fact
      where network = $1 and block_hash = any($2) and kind = 'Sent' order by message_id`,
@@ -89,13 +77,19 @@ export async function readContradictedBlocks(
   return [...new Set(events.map(({ block_hash }) => block_hash as string))];
 }
 
+/** `after`: only those with an id above this one (64 digits). */
 export function readAwaitingExecution(
   client: ClientBase,
   network: string,
-  { after, limit, withFailed = false }: AwaitingQuery,
+  query: {
+    readonly after: string | null;
+    readonly limit: number;
+    /** Also messages whose execution has failed. On most chains these are open to everybody at once. */
+    readonly withFailed?: boolean;
+  },
 ): Promise<readonly AwaitingExecution[]> {
-  const condition = withFailed ? 'status in (2, 3, 6) and not ready' : 'status in (2, 3) and not ready';
-  return readMessagesTo(client, condition, network, after, limit);
+  const condition = query.withFailed ? 'status in (2, 3, 6) and not ready' : 'status in (2, 3) and not ready';
+  return readMessagesTo(client, condition, network, query.after, query.limit);
 }
 
 /** Messages to this network whose execution was not seen, whatever else is known of them. */
@@ -136,7 +130,7 @@ async function readMessagesTo(
     [network, Buffer.from(after ?? '', 'hex'), limit],
   );
   const covering = await rangesCovering(
-    async (text, values) => (await client.query(text, [...values])).rows,
+    readWith(client),
     rows.map((row) => JSON.parse(row.record) as SentMessage),
   );
   return rows.map((row, index) => ({
@@ -157,10 +151,10 @@ export async function readFactBlocks(
      from ${table} where network = $1 and (body::json -> 'seen' ->> 'blockNumber')::bigint < $2
      order by number desc, hash limit $3)`;
   const { rows } = await client.query(
-    `select distinct number, hash
+    `select distinct number::float8 as number, hash
      from (${factTables.map(blocksOf).join(' union all ')}) seen
      order by number desc, hash limit $3`,
     [network, below, limit],
   );
-  return rows.map((row) => ({ number: Number(row.number), hash: row.hash }));
+  return rows;
 }

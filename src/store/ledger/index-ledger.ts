@@ -9,128 +9,47 @@ import type { ClientBase } from 'pg';
 import type { Sent } from '../../domain/facts.ts';
 import type { WriteCoordinator } from '../cluster/write-coordinator.ts';
 import { SchemaMovedError } from '../schema/writer-guard.ts';
+import type { UseClient } from '../server/client.ts';
 import { type ApplyReport, applyFacts } from '../write/apply.ts';
 import { storedSelector } from '../write/message-row.ts';
+import { type ChainState, type ChainStateStep, readChainState, writeChainState } from './chain-state.ts';
+import { type ChecksStep, createCheckLedger, writeChecks } from './checks.ts';
 import {
-  type Anchor,
-  type BlockId,
-  type ChainState,
-  type ChainStateStep,
-  type RampRegistration,
-  type RegisteredContract,
-  readChainState,
-  writeChainState,
-} from './chain-state.ts';
-import { type CheckLedger, createCheckLedger } from './checks.ts';
-import { type LaneCounter, type LaneKey, writeCounters } from './counters.ts';
-import {
-  type AwaitingExecution,
-  type AwaitingQuery,
   readAwaitingExecution,
   readContradictedBlocks,
   readFactBlocks,
   readSentFact,
   readSentIn,
   readSentTo,
-  type SentIn,
 } from './facts.ts';
-import {
-  type FindingKey,
-  type IndexFinding,
-  removeFindings,
-  type StoredFinding,
-  writeFindings,
-} from './findings.ts';
 import { LeaseLostError } from './lease.ts';
-import { type NetworkRow, networkLeases, readNetworkRow, updateNetworkRow } from './network.ts';
 import {
-  type BacklogStats,
-  type HeadStats,
-  type PublishedHead,
-  type ReportedProblem,
-  readPublishedHead,
+  type NetworkRow,
+  type NetworkUpdate,
+  networkLeases,
+  readNetworkRow,
+  updateNetworkRow,
   writeProgress,
-} from './progress.ts';
-import {
-  type BlockRange,
-  type FailedRange,
-  type NewFailure,
-  type PendingRange,
-  type PostponedFailure,
-  type RangesStep,
-  readDueFailures,
-  readPendingRanges,
-  type UnreadableLog,
-  writeRanges,
-} from './ranges.ts';
-import {
-  type PostponedTask,
-  readDueTasks,
-  type Task,
-  type TaskKind,
-  type TasksStep,
-  writeTasks,
-} from './tasks.ts';
-import {
-  createTokenLedger,
-  type DueToken,
-  type TokenLedger,
-  type TokenReading,
-  writeTokens,
-} from './tokens.ts';
+} from './network.ts';
+import { type RangesStep, readDueFailures, readPendingRanges, writeRanges } from './ranges.ts';
+import { readDueTasks, type TasksStep, writeTasks } from './tasks.ts';
+import { createTokenLedger, type TokenReading, writeTokens } from './tokens.ts';
 
-export type {
-  Anchor,
-  AwaitingExecution,
-  AwaitingQuery,
-  BacklogStats,
-  BlockId,
-  BlockRange,
-  CheckLedger,
-  DueToken,
-  FailedRange,
-  FindingKey,
-  HeadStats,
-  IndexFinding,
-  LaneCounter,
-  LaneKey,
-  NewFailure,
-  PendingRange,
-  PostponedFailure,
-  PostponedTask,
-  RampRegistration,
-  RegisteredContract,
-  ReportedProblem,
-  SentIn,
-  StoredFinding,
-  Task,
-  TaskKind,
-  TokenLedger,
-  TokenReading,
-  UnreadableLog,
-};
+export type * from './chain-state.ts';
+export type * from './checks.ts';
+export type * from './facts.ts';
+export type * from './network.ts';
+export type * from './ranges.ts';
+export type * from './tasks.ts';
+export type * from './tokens.ts';
 export { LeaseLostError };
 
-export interface IndexState extends NetworkRow, ChainState {
-  readonly head: PublishedHead | null;
-}
+export type IndexState = NetworkRow & ChainState;
 
 /** What one transaction writes. */
-export interface IndexStep extends ChainStateStep, RangesStep, TasksStep {
+export interface IndexStep extends ChainStateStep, RangesStep, TasksStep, ChecksStep, NetworkUpdate {
   /** Hashes of blocks whose events are all among `facts`: other events that are stored for them are retracted. */
   readonly reviewed?: readonly string[];
-  readonly followedFrom?: number;
-  /** A block with an event of a router; the lowest counts. */
-  readonly routerBlock?: number;
-  /** The details of earlier executions are in `pending` now. */
-  readonly lacksAttempts?: false;
-  /** How many logs of untrusted contracts were seen. */
-  readonly untrusted?: number;
-  readonly counters?: readonly LaneCounter[];
-  /** Added, or changed where they are open already. */
-  readonly findings?: readonly IndexFinding[];
-  /** Findings that hold no longer. */
-  readonly resolved?: readonly FindingKey[];
   /** What came of requests about tokens. */
   readonly tokens?: readonly TokenReading[];
 }
@@ -141,8 +60,6 @@ export type IndexLedger = ReturnType<typeof createIndexLedger>;
 export function isUnrecoverable(error: unknown): boolean {
   return error instanceof LeaseLostError || error instanceof SchemaMovedError;
 }
-
-type UseClient = <T>(use: (client: ClientBase) => Promise<T>) => Promise<T>;
 
 /** `withLeaseClient` is for what must not wait behind a long write: a lease that is renewed too late is lost. */
 export function createIndexLedger(
@@ -192,11 +109,7 @@ export function createIndexLedger(
 }
 
 async function readState(client: ClientBase, network: string): Promise<IndexState> {
-  return {
-    ...(await readNetworkRow(client, network)),
-    ...(await readChainState(client, network)),
-    head: await readPublishedHead(client, network),
-  };
+  return { ...(await readNetworkRow(client, network)), ...(await readChainState(client, network)) };
 }
 
 async function recordStep(
@@ -232,8 +145,6 @@ async function writeStep(
   await writeChainState(client, network, step);
   await writeRanges(client, network, step);
   await writeTasks(client, network, step, reopened);
-  await writeCounters(client, step.counters ?? []);
-  await writeFindings(client, network, step.findings ?? []);
-  await removeFindings(client, network, step.resolved ?? []);
+  await writeChecks(client, network, step);
   await writeTokens(client, network, step.tokens ?? []);
 }

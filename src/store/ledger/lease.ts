@@ -18,28 +18,12 @@ export interface LeasedTable {
   readonly renewedValues?: Readonly<Record<string, string>>;
 }
 
-export interface Leases {
-  /** Takes or renews the lease, and returns the row; undefined while another holder has it. Creates a missing row. */
-  acquire(
-    client: ClientBase,
-    key: string,
-    holder: string,
-    durationMs: number,
-  ): Promise<Readonly<Record<string, unknown>> | undefined>;
-  /** Does nothing unless `holder` has the lease. */
-  release(client: ClientBase, key: string, holder: string): Promise<void>;
-  /** SQL: whether the holder in this parameter (`$2`) has the lease of a row. */
-  isHeldBySql(parameter: string): string;
-  /** SQL: whether anybody has the lease of the row `alias`. Never null. */
-  isHeldSql(alias: string): string;
-}
-
 /** Another process has the lease now, or it expired. */
 export class LeaseLostError extends Error {
   override readonly name = 'LeaseLostError';
 }
 
-export function createLeases(leased: LeasedTable): Leases {
+export function createLeases(leased: LeasedTable) {
   const { table, keyColumn, untilColumn, initialValues = {}, renewedValues = {} } = leased;
   const columns = {
     [keyColumn]: '$1',
@@ -56,15 +40,19 @@ export function createLeases(leased: LeasedTable): Leases {
     returning *`;
   const releaseSql = `update ${table} set holder = null, ${untilColumn} = null where ${keyColumn} = $1 and holder = $2`;
   return {
-    async acquire(client, key, holder, durationMs) {
+    /** Takes or renews the lease, and returns the row; undefined while another holder has it. Creates a missing row. */
+    async acquire(client: ClientBase, key: string, holder: string, durationMs: number) {
       const { rows } = await client.query(acquireSql, [key, holder, durationMs]);
-      return rows[0];
+      return rows[0] as Readonly<Record<string, unknown>> | undefined;
     },
-    async release(client, key, holder) {
+    /** Does nothing unless `holder` has the lease. */
+    async release(client: ClientBase, key: string, holder: string) {
       await client.query(releaseSql, [key, holder]);
     },
-    isHeldBySql: (parameter) => `holder = ${parameter} and ${untilColumn} > clock_timestamp()`,
-    isHeldSql: (alias) =>
+    /** SQL: whether the holder in this parameter (`$2`) has the lease of a row. */
+    isHeldBySql: (parameter: string) => `holder = ${parameter} and ${untilColumn} > clock_timestamp()`,
+    /** SQL: whether anybody has the lease of the row `alias`. Never null. */
+    isHeldSql: (alias: string) =>
       `coalesce(${alias}.holder is not null and ${alias}.${untilColumn} > clock_timestamp(), false)`,
   };
 }

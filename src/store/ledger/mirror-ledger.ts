@@ -1,6 +1,8 @@
 /** The ledger of mirrors: how far each source was read, and which of its messages are to be requested again. */
 import type { ClientBase } from 'pg';
-import type { Read } from '../reads/reads.ts';
+import { type Read, readWith } from '../reads/reads.ts';
+import { inTransaction, type UseClient } from '../server/client.ts';
+import { columnsOf } from '../sql.ts';
 
 /** Times are milliseconds since 1970. */
 export interface MirrorProgress {
@@ -54,31 +56,7 @@ export interface MirrorHeartbeat {
   readonly isEnding?: boolean;
 }
 
-export interface MirrorLedger {
-  progress(source: string): Promise<MirrorProgress>;
-  /** Messages that are due, the longest overdue first. */
-  due(source: string, now: number, limit: number): Promise<readonly PendingMessage[]>;
-  /** Messages that were last requested before a time, the longest ago first. */
-  notCheckedSince(source: string, time: number, limit: number): Promise<readonly PendingMessage[]>;
-  countPending(source: string): Promise<number>;
-  /** One transaction. Call it after `apply` of the same messages, so that a crash between the two loses nothing. */
-  record(source: string, update: MirrorUpdate): Promise<void>;
-  /** Stores the inputs of manual executions as the source gave them; ids are 64 hexadecimal digits. */
-  recordExecutionInputs(
-    inputs: readonly { readonly messageId: string; readonly body: string }[],
-  ): Promise<void>;
-  /** Records by the database's clock that the process is alive. */
-  heartbeat(source: string, heartbeat?: MirrorHeartbeat): Promise<void>;
-}
-
-type UseClient = <T>(use: (client: ClientBase) => Promise<T>) => Promise<T>;
-
-const noProgress: MirrorProgress = {
-  newestSentAt: null,
-  backfillCursor: null,
-  backfillOldest: null,
-  completeSince: null,
-};
+export type MirrorLedger = ReturnType<typeof createMirrorLedger>;
 
 const progressColumns = {
   newestSentAt: 'ground_sent_at',
@@ -87,54 +65,45 @@ const progressColumns = {
   completeSince: 'complete_since',
 } as const;
 
-export function createMirrorLedger(withReader: UseClient, withWriter: UseClient): MirrorLedger {
-  const pending = (condition: string, order: string, values: readonly unknown[]) =>
-    withReader(async (client) => {
-      const { rows } = await client.query(
-        `select encode(message_id, 'hex') as "messageId", sent_at as "sentAt", checked_at as "checkedAt",
-                due_at as "dueAt", etag
-         from mirror_owed where source = $1 and ${condition} order by ${order} limit $3`,
-        [...values],
-      );
-      return rows.map(
-        (row): PendingMessage => ({
-          ...row,
-          sentAt: row.sentAt.getTime(),
-          checkedAt: row.checkedAt.getTime(),
-          dueAt: row.dueAt.getTime(),
-        }),
-      );
-    });
+/** SQL of a time in milliseconds since 1970. */
+const ms = (column: string) => `(extract(epoch from ${column}) * 1000)::float8`;
+
+export function createMirrorLedger(withReader: UseClient, withWriter: UseClient) {
+  const read: Read = (text, values) => withReader((client) => readWith(client)(text, values));
+  const readPending = (condition: string, order: string, values: readonly unknown[]) =>
+    read<PendingMessage>(
+      `select encode(message_id, 'hex') as "messageId", ${ms('sent_at')} as "sentAt",
+              ${ms('checked_at')} as "checkedAt", ${ms('due_at')} as "dueAt", etag
+       from mirror_owed where source = $1 and ${condition} order by ${order} limit $3`,
+      values,
+    );
 
   return {
-    progress: (source) =>
-      withReader(async (client) => {
-        const columns = Object.entries(progressColumns).map(([key, column]) => `${column} as "${key}"`);
-        const { rows } = await client.query(`select ${columns.join(', ')} from mirror where source = $1`, [
-          source,
-        ]);
-        if (rows.length === 0) return noProgress;
-        const { newestSentAt, backfillCursor, backfillOldest, completeSince } = rows[0];
-        return {
-          newestSentAt: newestSentAt?.getTime() ?? null,
-          backfillCursor,
-          backfillOldest: backfillOldest?.getTime() ?? null,
-          completeSince: completeSince?.getTime() ?? null,
-        };
-      }),
+    async progress(source: string): Promise<MirrorProgress> {
+      const [found] = await read<MirrorProgress>(
+        `select ${ms('ground_sent_at')} as "newestSentAt", backfill_cursor as "backfillCursor",
+                ${ms('backfill_oldest')} as "backfillOldest", ${ms('complete_since')} as "completeSince"
+         from mirror where source = $1`,
+        [source],
+      );
+      return found ?? { newestSentAt: null, backfillCursor: null, backfillOldest: null, completeSince: null };
+    },
 
-    due: (source, now, limit) => pending('due_at <= $2', 'due_at', [source, new Date(now), limit]),
+    /** Messages that are due, the longest overdue first. */
+    due: (source: string, now: number, limit: number) =>
+      readPending('due_at <= $2', 'due_at', [source, new Date(now), limit]),
 
-    notCheckedSince: (source, time, limit) =>
-      pending('checked_at < $2', 'checked_at', [source, new Date(time), limit]),
+    /** Messages that were last requested before a time, the longest ago first. */
+    notCheckedSince: (source: string, time: number, limit: number) =>
+      readPending('checked_at < $2', 'checked_at', [source, new Date(time), limit]),
 
-    countPending: (source) =>
-      withReader(async (client) => {
-        const { rows } = await client.query('select count(*) from mirror_owed where source = $1', [source]);
-        return Number(rows[0].count);
-      }),
+    async countPending(source: string): Promise<number> {
+      const [row] = await read('select count(*) from mirror_owed where source = $1', [source]);
+      return Number(row?.count);
+    },
 
-    recordExecutionInputs: (inputs) =>
+    /** Stores the inputs of manual executions as the source gave them; ids are 64 hexadecimal digits. */
+    recordExecutionInputs: (inputs: readonly { readonly messageId: string; readonly body: string }[]) =>
       withWriter(async (client) => {
         const given = lastOfEach(inputs);
         await client.query(
@@ -145,7 +114,11 @@ export function createMirrorLedger(withReader: UseClient, withWriter: UseClient)
         );
       }),
 
-    heartbeat: (source, { roundSeconds = 0, isCurrent = false, isEnding = false } = {}) =>
+    /** Records by the database's clock that the process is alive. */
+    heartbeat: (
+      source: string,
+      { roundSeconds = 0, isCurrent = false, isEnding = false }: MirrorHeartbeat = {},
+    ) =>
       withWriter(async (client) => {
         await client.query(
           `insert into mirror (source, seen_at, current_at, round_seconds)
@@ -157,44 +130,36 @@ export function createMirrorLedger(withReader: UseClient, withWriter: UseClient)
         );
       }),
 
-    record: (source, { progress, pending: messages = [], noted = [], settled = [] }) =>
-      withWriter(async (client) => {
-        await client.query('begin');
-        try {
+    /** One transaction. Call it after `apply` of the same messages, so that a crash between the two loses nothing. */
+    record: (source: string, { progress, pending = [], noted = [], settled = [] }: MirrorUpdate) =>
+      withWriter((client) =>
+        inTransaction(client, async () => {
           if (progress) await writeProgress(client, source, progress);
-          if (settled.length > 0) {
-            await client.query('delete from mirror_owed where source = $1 and message_id = any($2)', [
-              source,
-              settled.map(bytes),
-            ]);
-          }
+          const ids = [source, settled.map(bytes)];
+          if (settled.length > 0)
+            await client.query('delete from mirror_owed where source = $1 and message_id = any($2)', ids);
+          // A response without an ETag, such as a page, does not invalidate the last one.
           await writePending(
             client,
             source,
-            messages,
-            // A response without an ETag, such as a page, does not invalidate the last one.
+            pending,
             `do update set sent_at = excluded.sent_at, checked_at = excluded.checked_at, due_at = excluded.due_at,
                            etag = coalesce(excluded.etag, mirror_owed.etag)`,
           );
           await writePending(client, source, noted, 'do nothing');
-          await client.query('commit');
-        } catch (error) {
-          await client.query('rollback').catch(() => undefined);
-          throw error;
-        }
-      }),
+        }),
+      ),
   };
 }
 
 /** Mirrors that follow a source; those that ran with `--once` have no heartbeat. */
-export async function readMirrors(read: Read): Promise<readonly MirrorState[]> {
-  const rows = await read(
+export function readMirrors(read: Read): Promise<readonly MirrorState[]> {
+  return read<MirrorState>(
     `select source, seen_at as "seenAt", current_at as "currentAt", round_seconds as "roundSeconds",
             clock_timestamp() as "readAt"
      from mirror where seen_at is not null order by source`,
     [],
   );
-  return rows as unknown as readonly MirrorState[];
 }
 
 async function writeProgress(
@@ -223,20 +188,16 @@ async function writePending(
   pending: readonly PendingMessage[],
   onConflict: string,
 ): Promise<void> {
+  if (pending.length === 0) return;
   const messages = lastOfEach(pending);
-  if (messages.length === 0) return;
+  const ids = messages.map(({ messageId }) => bytes(messageId));
+  const times = (name: 'sentAt' | 'checkedAt' | 'dueAt') =>
+    messages.map((message) => new Date(message[name]));
   await client.query(
     `insert into mirror_owed (source, message_id, sent_at, checked_at, due_at, etag)
      select $1, * from unnest($2::bytea[], $3::timestamptz[], $4::timestamptz[], $5::timestamptz[], $6::text[])
      on conflict (message_id, source) ${onConflict}`,
-    [
-      source,
-      messages.map(({ messageId }) => bytes(messageId)),
-      messages.map(({ sentAt }) => new Date(sentAt)),
-      messages.map(({ checkedAt }) => new Date(checkedAt)),
-      messages.map(({ dueAt }) => new Date(dueAt)),
-      messages.map(({ etag }) => etag),
-    ],
+    [source, ids, times('sentAt'), times('checkedAt'), times('dueAt'), ...columnsOf(messages, 'etag')],
   );
 }
 

@@ -4,6 +4,7 @@
  * contracts that no decoder understands (`index_unreadable`), kept whole for a version that does.
  */
 import type { ClientBase } from 'pg';
+import { columnsOf } from '../sql.ts';
 
 /** Blocks to read, both ends included. */
 export interface BlockRange {
@@ -32,12 +33,6 @@ export interface NewFailure extends BlockRange {
   readonly since?: Date;
 }
 
-export interface PostponedFailure {
-  readonly id: string;
-  readonly reason: string;
-  readonly retryInMs: number;
-}
-
 export interface UnreadableLog {
   readonly blockNumber: number;
   readonly blockHash: string;
@@ -64,7 +59,7 @@ export interface RangesStep {
   readonly failed?: readonly NewFailure[];
   /** Ids of failed ranges that have been read, or were split. */
   readonly recovered?: readonly string[];
-  readonly postponed?: readonly PostponedFailure[];
+  readonly postponed?: readonly (Pick<FailedRange, 'id'> & Pick<NewFailure, 'reason' | 'retryInMs'>)[];
   readonly unreadable?: readonly UnreadableLog[];
   /** Blocks that were read: of their unreadable logs, only `unreadable` is left. */
   readonly read?: BlockRange;
@@ -72,7 +67,7 @@ export interface RangesStep {
   readonly rescanUnreadable?: boolean;
 }
 
-const RANGE = 'id, from_block::int8 as "from", to_block::int8 as "to", purpose, contracts';
+const RANGE = 'id, from_block::float8 as "from", to_block::float8 as "to", purpose, contracts';
 
 /**
  * The backlog in the order in which it is to be read. Routers' history comes first: it registers the contracts whose logs
@@ -87,7 +82,7 @@ export async function readPendingRanges(
      order by array_position(array['routers', 'history', 'contracts'], purpose), to_block desc, id`,
     [network],
   );
-  return rows.map(withNumbers);
+  return rows;
 }
 
 export async function readDueFailures(
@@ -100,12 +95,7 @@ export async function readDueFailures(
      where network = $1 and retry_at <= now() order by failures, retry_at, id limit $2`,
     [network, limit],
   );
-  return rows.map(withNumbers);
-}
-
-/** The driver gives 64-bit integers as text. */
-function withNumbers<Row extends { from: unknown; to: unknown }>(row: Row) {
-  return { ...row, from: Number(row.from), to: Number(row.to) };
+  return rows;
 }
 
 export async function writeRanges(client: ClientBase, network: string, step: RangesStep): Promise<void> {
@@ -136,10 +126,7 @@ export async function writeRanges(client: ClientBase, network: string, step: Ran
   for (const { from, to, purpose, contracts } of step.pending ?? [])
     await write(
       'insert into index_backlog (network, from_block, to_block, purpose, contracts) values ($1, $2, $3, $4, $5)',
-      from,
-      to,
-      purpose,
-      contracts,
+      ...[from, to, purpose, contracts],
     );
   if (done) {
     const { id, from } = done;
@@ -188,9 +175,7 @@ async function writeUnreadableLogs(
        where network = $1 and block_number between $2 and $3 and ($4::text[] is null or address = any($4))
          and (block_hash, transaction_hash, log_index) not in (select * from unnest($5::text[], $6::text[], $7::integer[]))`,
       ...[read.from, read.to, read.contracts],
-      logs.map(({ blockHash }) => blockHash),
-      logs.map(({ transactionHash }) => transactionHash),
-      logs.map(({ logIndex }) => logIndex),
+      ...columnsOf(logs, 'blockHash', 'transactionHash', 'logIndex'),
     );
   for (const { blockHash, logIndex, blockNumber, transactionHash, address, topics, data, reason } of logs)
     await write(

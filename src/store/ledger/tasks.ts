@@ -5,6 +5,7 @@
  */
 import type { ClientBase } from 'pg';
 import type { Fact, Sent } from '../../domain/facts.ts';
+import { columnsOf } from '../sql.ts';
 import { storedSelector } from '../write/message-row.ts';
 
 export type TaskKind = 'policy' | 'verification';
@@ -17,16 +18,12 @@ export interface Task {
   readonly attempts: number;
 }
 
-export interface PostponedTask extends Task {
-  readonly dueInMs: number;
-}
-
 export interface TasksStep {
   readonly facts?: readonly Fact[];
   readonly tasksDone?: readonly Task[];
   /** Of messages whose sending was retracted; kept where the source's worker has recorded it again meanwhile. */
   readonly tasksObsolete?: readonly Task[];
-  readonly tasksPostponed?: readonly PostponedTask[];
+  readonly tasksPostponed?: readonly (Task & { readonly dueInMs: number })[];
 }
 
 export async function readDueTasks(
@@ -103,7 +100,7 @@ async function addTasks(
   await client.query(
     `insert into index_chore (message_id, network, kind)
      select * from unnest($1::bytea[], $2::bigint[], $3::text[]) on conflict do nothing`,
-    [tasks.map(({ id }) => id), tasks.map(({ network }) => network), tasks.map(({ kind }) => kind)],
+    columnsOf(tasks, 'id', 'network', 'kind'),
   );
 }
 

@@ -15,6 +15,7 @@ import {
   tokenKey,
   tokenKeyOf,
 } from '../../domain/names/tokens.ts';
+import { inTransaction, type UseClient } from '../server/client.ts';
 import { selectorOf, storedSelector } from '../write/message-row.ts';
 
 /** A token of a network that is to be asked about. */
@@ -32,23 +33,22 @@ export interface TokenReading {
   readonly dueInMs: number;
 }
 
-export interface TokenLedger {
-  /** Looks for tokens in the next changes of the history; true where more of it is left. */
-  discover(): Promise<boolean>;
-  /** Tokens whose time has come: those that were never asked in vain, or those that were. */
-  due(network: string, state: 'fresh' | 'retried', limit: number): Promise<readonly DueToken[]>;
-  /** For a store without indexers: one with simulated data. */
-  write(network: string, readings: readonly TokenReading[]): Promise<void>;
-}
-
-type UseClient = <T>(use: (client: ClientBase) => Promise<T>) => Promise<T>;
-
-export function createTokenLedger(withReader: UseClient, withWriter: UseClient): TokenLedger {
+export function createTokenLedger(withReader: UseClient, withWriter: UseClient) {
   return {
+    /** Looks for tokens in the next changes of the history; true where more of it is left. */
     discover: () => withWriter(discoverTokens),
-    due: (network, state, limit) =>
-      withReader((client) => readDueTokens(client, storedSelector(network), state, limit)),
-    write: (network, readings) =>
+    /** Tokens whose time has come: those that were never asked in vain, or those that were. */
+    due: (network: string, state: 'fresh' | 'retried', limit: number) =>
+      withReader(async (client): Promise<readonly DueToken[]> => {
+        const { rows } = await client.query(
+          `select encode(address, 'hex') as bytes, attempts from token
+           where network = $1 and due_at <= now() and (attempts = 0) = $2 order by due_at, address limit $3`,
+          [storedSelector(network), state === 'fresh', limit],
+        );
+        return rows;
+      }),
+    /** For a store without indexers: one with simulated data. */
+    write: (network: string, readings: readonly TokenReading[]) =>
       withWriter((client) => writeTokens(client, storedSelector(network), readings)),
   };
 }
@@ -63,16 +63,7 @@ async function discoverTokens(client: ClientBase): Promise<boolean> {
   const { rows: waiting } = await client.query(
     'select from store where position > coalesce((select position from token_search), 0)',
   );
-  if (waiting.length === 0) return false;
-  await client.query('begin');
-  try {
-    const hasMore = await searchNextChanges(client);
-    await client.query('commit');
-    return hasMore;
-  } catch (error) {
-    await client.query('rollback').catch(() => undefined);
-    throw error;
-  }
+  return waiting.length > 0 && inTransaction(client, () => searchNextChanges(client));
 }
 
 async function searchNextChanges(client: ClientBase): Promise<boolean> {
@@ -108,18 +99,12 @@ async function namedTokens(client: ClientBase, after: bigint, last: bigint): Pro
     [...range, FEE_TOKEN],
   );
   const found = new Map<string, TokenKey>();
-  for (const row of transferred) {
-    const network = selectorOf(row.network);
+  for (const { network: stored, bytes, address } of [...transferred, ...paid]) {
+    const network = selectorOf(stored);
     const family = familyOf(network);
-    if (family !== undefined && !isZero(row.bytes, family)) {
-      const key = { network, bytes: row.bytes as string };
-      found.set(tokenKey(key), key);
-    }
-  }
-  for (const row of paid) {
-    const network = selectorOf(row.network);
-    const family = familyOf(network);
-    const key = family && row.address !== null && tokenKeyOf(network, row.address, family);
+    if (!family) continue;
+    const transferredKey = bytes && !isZero(bytes, family) ? { network, bytes } : undefined;
+    const key = address ? tokenKeyOf(network, address, family) : transferredKey;
     if (key) found.set(tokenKey(key), key);
   }
   return [...found.values()];
@@ -137,20 +122,6 @@ async function addTokens(client: ClientBase, tokens: readonly TokenKey[]): Promi
       tokens.map(({ bytes }) => Buffer.from(bytes, 'hex')),
     ],
   );
-}
-
-async function readDueTokens(
-  client: ClientBase,
-  network: string,
-  state: 'fresh' | 'retried',
-  limit: number,
-): Promise<readonly DueToken[]> {
-  const { rows } = await client.query(
-    `select encode(address, 'hex') as bytes, attempts from token
-     where network = $1 and due_at <= now() and (attempts = 0) = $2 order by due_at, address limit $3`,
-    [network, state === 'fresh', limit],
-  );
-  return rows;
 }
 
 /** Writes what a network answered; also of tokens that no message names yet. */

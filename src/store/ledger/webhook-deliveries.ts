@@ -5,8 +5,9 @@
  * sent: its attempt is counted, and it is not due again until the attempt must have ended. It is removed when the receiver
  * has accepted it. The number of the attempt is a fencing token: an update with an older one has no effect.
  */
-import type { ClientBase } from 'pg';
 import type { HistoryEntry } from '../query/history.ts';
+import { type Read, readWith } from '../reads/reads.ts';
+import type { UseClient } from '../server/client.ts';
 import { createLeases } from './lease.ts';
 
 /** A lease on a subscription: the server that delivers for it. */
@@ -52,59 +53,6 @@ export interface WebhookBacklog {
   readonly isServed: boolean;
 }
 
-export interface WebhookDeliveries {
-  /**
-   * Takes or renews the lease, and returns the position of the cursor; undefined while another server has the lease.
-   * A new subscription starts at the end of the history.
-   */
-  lease(lease: SubscriptionLease, durationMs: number): Promise<string | undefined>;
-  release(lease: SubscriptionLease): Promise<void>;
-  /**
-   * Moves the cursor and queues the changes that matched in between. False, without an effect, where the lease was lost or
-   * the cursor is not at `from`.
-   */
-  advance(
-    lease: SubscriptionLease,
-    step: { readonly from: string; readonly to: string },
-    matched: readonly Pick<HistoryEntry, 'messageId' | 'position'>[],
-    now: Date,
-  ): Promise<boolean>;
-  /** How many deliveries are pending, counted up to `atMost`. */
-  countPending(subscription: string, atMost: number): Promise<number>;
-  /**
-   * Deliveries that are due, of each message the earliest pending one: up to `limit` that were never attempted, then up to
-   * `limit` retries, both the longest due first.
-   */
-  due(subscription: string, now: Date, limit: number): Promise<readonly DueDelivery[]>;
-  /** Counts an attempt; undefined where the lease was lost or another server claimed the delivery. */
-  claim(
-    lease: SubscriptionLease,
-    delivery: DueDelivery,
-    now: Date,
-    until: Date,
-  ): Promise<ClaimedDelivery | undefined>;
-  recordDelivered(delivery: ClaimedDelivery, now: Date): Promise<void>;
-  recordFailed(
-    delivery: ClaimedDelivery,
-    attempt: FailedAttempt,
-    now: Date,
-    nextAttemptAt: Date,
-  ): Promise<void>;
-  /** Stops retrying until a replay is requested. Removes deliveries that were parked before `removeBefore`. */
-  park(delivery: ClaimedDelivery, attempt: FailedAttempt, now: Date, removeBefore: Date): Promise<void>;
-  /** Makes the pending retries at these positions due now, except where the receiver asked for a pause (429). */
-  retryNow(subscription: string, positions: readonly string[], now: Date): Promise<void>;
-  /** Removes a delivery whose change is not in the history any more. */
-  remove(delivery: DueDelivery): Promise<void>;
-  /** Makes all parked deliveries pending again, and returns their number. */
-  replayParked(subscription: string, now: Date): Promise<number>;
-  /** Sets the cursor, also of a new subscription, so that all changes after this position are read again. */
-  rewind(subscription: string, position: string): Promise<void>;
-  /** The state of every subscription that was ever served, by name. */
-  backlog(): Promise<readonly WebhookBacklog[]>;
-}
-
-/** A subscription that is new starts at the end of the history. */
 const subscriptionLeases = createLeases({
   table: 'webhook_subscription',
   keyColumn: 'name',
@@ -112,12 +60,10 @@ const subscriptionLeases = createLeases({
   initialValues: { position: '(select position from store)' },
 });
 
-/** Runs statements on a connection of its own. */
-type Use = <T>(use: (client: ClientBase) => Promise<T>) => Promise<T>;
+export type WebhookDeliveries = ReturnType<typeof createWebhookDeliveries>;
 
-export function createWebhookDeliveries(use: Use): WebhookDeliveries {
-  const run = (text: string, values: readonly unknown[]): Promise<Record<string, unknown>[]> =>
-    use(async (client) => (await client.query(text, [...values])).rows);
+export function createWebhookDeliveries(use: UseClient) {
+  const run: Read = (text, values) => use((client) => readWith(client)(text, values));
 
   const settle = (delivery: ClaimedDelivery, attempt: FailedAttempt, state: string, now: Date, next: Date) =>
     run(
@@ -129,16 +75,29 @@ export function createWebhookDeliveries(use: Use): WebhookDeliveries {
     );
 
   return {
-    lease: ({ subscription, holder }, durationMs) =>
+    /**
+     * Takes or renews the lease, and returns the position of the cursor; undefined while another server has the lease.
+     * A new subscription starts at the end of the history.
+     */
+    lease: ({ subscription, holder }: SubscriptionLease, durationMs: number) =>
       use(async (client) => {
         const row = await subscriptionLeases.acquire(client, subscription, holder, durationMs);
         return row && String(row.position);
       }),
 
-    release: ({ subscription, holder }) =>
+    release: ({ subscription, holder }: SubscriptionLease) =>
       use((client) => subscriptionLeases.release(client, subscription, holder)),
 
-    async advance({ subscription, holder }, { from, to }, matched, now) {
+    /**
+     * Moves the cursor and queues the changes that matched in between. False, without an effect, where the lease was lost or
+     * the cursor is not at `from`.
+     */
+    async advance(
+      { subscription, holder }: SubscriptionLease,
+      { from, to }: { readonly from: string; readonly to: string },
+      matched: readonly Pick<HistoryEntry, 'messageId' | 'position'>[],
+      now: Date,
+    ) {
       const rows = await run(
         `with advanced as (
            update webhook_subscription set position = $4
@@ -151,19 +110,19 @@ export function createWebhookDeliveries(use: Use): WebhookDeliveries {
            set state = 'pending', attempts = 0, first_attempt_at = null, next_attempt_at = excluded.next_attempt_at)
          select 1 from advanced`,
         [
-          subscription,
-          holder,
-          from,
-          to,
-          matched.map(({ messageId }) => bytesOf(messageId)),
-          matched.map(({ position }) => position),
-          now,
+          ...[subscription, holder, from, to],
+          ...[
+            matched.map(({ messageId }) => bytesOf(messageId)),
+            matched.map(({ position }) => position),
+            now,
+          ],
         ],
       );
       return rows.length > 0;
     },
 
-    async countPending(subscription, atMost) {
+    /** How many deliveries are pending, counted up to `atMost`. */
+    async countPending(subscription: string, atMost: number) {
       const rows = await run(
         `select count(*)::integer as pending from (
            select 1 from webhook_delivery where subscription = $1 and state = 'pending' limit $2) few`,
@@ -172,7 +131,11 @@ export function createWebhookDeliveries(use: Use): WebhookDeliveries {
       return rows[0]?.pending as number;
     },
 
-    async due(subscription, now, limit) {
+    /**
+     * Deliveries that are due, of each message the earliest pending one: up to `limit` that were never attempted, then up to
+     * `limit` retries, both the longest due first.
+     */
+    async due(subscription: string, now: Date, limit: number): Promise<readonly DueDelivery[]> {
       const dueSql = (attempts: string) =>
         `(select encode(message_id, 'hex') as id, position, attempts from webhook_delivery d
           where subscription = $1 and state = 'pending' and next_attempt_at <= $2 and attempts ${attempts}
@@ -190,8 +153,14 @@ export function createWebhookDeliveries(use: Use): WebhookDeliveries {
       }));
     },
 
-    async claim({ subscription, holder }, delivery, now, until) {
-      const rows = await run(
+    /** Counts an attempt; undefined where the lease was lost or another server claimed the delivery. */
+    async claim(
+      { subscription, holder }: SubscriptionLease,
+      delivery: DueDelivery,
+      now: Date,
+      until: Date,
+    ): Promise<ClaimedDelivery | undefined> {
+      const [claimed] = await run(
         `update webhook_delivery set attempts = attempts + 1, next_attempt_at = $6,
            first_attempt_at = coalesce(first_attempt_at, $5)
          where ${AT_THIS_ATTEMPT} and exists (
@@ -200,16 +169,15 @@ export function createWebhookDeliveries(use: Use): WebhookDeliveries {
          returning first_attempt_at`,
         [...keyOf({ ...delivery, subscription }), delivery.attempts, now, until, holder],
       );
-      return rows[0] === undefined
-        ? undefined
-        : {
-            ...delivery,
-            attempts: delivery.attempts + 1,
-            firstAttemptAt: rows[0].first_attempt_at as Date,
-          };
+      if (!claimed) return undefined;
+      return {
+        ...delivery,
+        attempts: delivery.attempts + 1,
+        firstAttemptAt: claimed.first_attempt_at as Date,
+      };
     },
 
-    async recordDelivered(delivery, now) {
+    async recordDelivered(delivery: ClaimedDelivery, now: Date) {
       await run(
         `with settled as (delete from webhook_delivery where ${AT_THIS_ATTEMPT})
          update webhook_subscription set delivered = delivered + 1, last_delivered_at = $5 where name = $2`,
@@ -217,11 +185,12 @@ export function createWebhookDeliveries(use: Use): WebhookDeliveries {
       );
     },
 
-    async recordFailed(delivery, attempt, now, nextAttemptAt) {
+    async recordFailed(delivery: ClaimedDelivery, attempt: FailedAttempt, now: Date, nextAttemptAt: Date) {
       await settle(delivery, attempt, 'pending', now, nextAttemptAt);
     },
 
-    async park(delivery, attempt, now, removeBefore) {
+    /** Stops retrying until a replay is requested. Removes deliveries that were parked before `removeBefore`. */
+    async park(delivery: ClaimedDelivery, attempt: FailedAttempt, now: Date, removeBefore: Date) {
       await settle(delivery, attempt, 'parked', now, now);
       await run(
         `delete from webhook_delivery where subscription = $1 and state = 'parked' and next_attempt_at < $2`,
@@ -229,7 +198,8 @@ export function createWebhookDeliveries(use: Use): WebhookDeliveries {
       );
     },
 
-    async retryNow(subscription, positions, now) {
+    /** Makes the pending retries at these positions due now, except where the receiver asked for a pause (429). */
+    async retryNow(subscription: string, positions: readonly string[], now: Date) {
       await run(
         `update webhook_delivery set next_attempt_at = $2
          where subscription = $1 and position = any($3::bigint[]) and state = 'pending' and next_attempt_at > $2
@@ -238,14 +208,14 @@ export function createWebhookDeliveries(use: Use): WebhookDeliveries {
       );
     },
 
-    async remove(delivery) {
-      await run(`delete from webhook_delivery where ${AT_THIS_ATTEMPT}`, [
-        ...keyOf(delivery),
-        delivery.attempts,
-      ]);
+    /** Removes a delivery whose change is not in the history any more. */
+    async remove(delivery: DueDelivery) {
+      const at = [...keyOf(delivery), delivery.attempts];
+      await run(`delete from webhook_delivery where ${AT_THIS_ATTEMPT}`, at);
     },
 
-    async replayParked(subscription, now) {
+    /** Makes all parked deliveries pending again, and returns their number. */
+    async replayParked(subscription: string, now: Date) {
       const rows = await run(
         `with replayed as (
            update webhook_delivery set state = 'pending', attempts = 0, first_attempt_at = null, next_attempt_at = $2
@@ -256,7 +226,8 @@ export function createWebhookDeliveries(use: Use): WebhookDeliveries {
       return rows[0]?.replayed as number;
     },
 
-    async rewind(subscription, position) {
+    /** Sets the cursor, also of a new subscription, so that all changes after this position are read again. */
+    async rewind(subscription: string, position: string) {
       await run(
         `insert into webhook_subscription (name, position) values ($1, $2)
          on conflict (name) do update set position = excluded.position`,
@@ -264,11 +235,13 @@ export function createWebhookDeliveries(use: Use): WebhookDeliveries {
       );
     },
 
-    async backlog() {
-      const rows = await run(
-        `select s.*, greatest(store.position - s.position, 0)::text as lag,
-           ${subscriptionLeases.isHeldSql('s')} as is_served,
-           coalesce(counts.pending, 0)::integer as pending, coalesce(counts.parked, 0)::integer as parked
+    /** The state of every subscription that was ever served, by name. */
+    backlog() {
+      return run<WebhookBacklog>(
+        `select s.name, s.position::text as position, greatest(store.position - s.position, 0)::float8 as lag,
+           coalesce(counts.pending, 0)::integer as pending, coalesce(counts.parked, 0)::integer as parked,
+           delivered::float8 as delivered, last_delivered_at as "lastDeliveredAt", last_error as "lastError",
+           last_failed_at as "lastFailedAt", ${subscriptionLeases.isHeldSql('s')} as "isServed"
          from webhook_subscription s cross join store
          left join (
            select subscription, count(*) filter (where state = 'pending') as pending,
@@ -277,18 +250,6 @@ export function createWebhookDeliveries(use: Use): WebhookDeliveries {
          order by s.name`,
         [],
       );
-      return rows.map((row) => ({
-        name: row.name as string,
-        position: String(row.position),
-        lag: Number(row.lag),
-        pending: row.pending as number,
-        parked: row.parked as number,
-        delivered: Number(row.delivered),
-        lastDeliveredAt: row.last_delivered_at as Date | null,
-        lastError: row.last_error as string | null,
-        lastFailedAt: row.last_failed_at as Date | null,
-        isServed: row.is_served as boolean,
-      }));
     },
   };
 }

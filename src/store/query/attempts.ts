@@ -2,6 +2,7 @@
 import type { ExecutionFacts, RemovedFact } from '../../domain/attempts.ts';
 import type { Fact } from '../../domain/facts.ts';
 import { MAX_ATTEMPTS } from '../../domain/filters/query.ts';
+import { groupBy } from '../group-by.ts';
 import type { Read } from '../reads/reads.ts';
 import { messageIdArray } from '../write/message-row.ts';
 
@@ -76,8 +77,7 @@ export async function readExecutionsOf(
      where place <= $2 order by message_id, place`,
     [messageIdArray(messageIds), maxAttempts + 1],
   );
-  const rowsOf = new Map<string, typeof rows>();
-  for (const row of rows) rowsOf.set(row.id as string, [...(rowsOf.get(row.id as string) ?? []), row]);
+  const rowsOf = groupBy(rows, ({ id }) => id as string);
   return new Map([...rowsOf].map(([id, found]) => [id, executionsOf(found, maxAttempts)]));
 }
 

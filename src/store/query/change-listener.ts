@@ -83,7 +83,7 @@ export function listenForChanges(connection: pg.ClientConfig, onChange: () => vo
 
 /** One listener and one poll a second for all followers of a process; none while there are no followers. */
 export function createChangeSignal(
-  listen: (onChange: () => void) => ChangeListener,
+  connection: pg.ClientConfig,
   readPosition: () => Promise<number>,
 ): (wake: WakeFollower) => ChangeListener {
   const followers = new Set<WakeFollower>();
@@ -95,7 +95,7 @@ export function createChangeSignal(
 
   const start = (): ChangeListener => {
     const stopping = new AbortController();
-    const listener = listen(() => wakeAll());
+    const listener = listenForChanges(connection, () => wakeAll());
     const poll = async () => {
       while (!stopping.signal.aborted) {
         const position = await readPosition().catch(() => undefined);

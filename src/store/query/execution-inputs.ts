@@ -60,12 +60,12 @@ export interface MirroredInputs {
 
 export type ExecutionInputs = BatchInputs | VerifiedInputs | MirroredInputs | UnavailableInputs;
 
-/** The protocol's merkle trees have no more leaves; a commit of more is refused. */
+/** The protocol's merkle trees have no more leaves; a commit of more is rejected. */
 const MAX_BATCH_MESSAGES = 256n;
 /** The most bytes of messages in a batch: twice what 256 messages with 30 kB of data each take. */
 export const MAX_BATCH_BYTES = 32 * 1024 * 1024;
 
-/** SQL of `Sent.execution`. Only `Sent` has it; the body of a snapshot may hold text that PostgreSQL's JSON refuses. */
+/** SQL of `Sent.execution`. Only `Sent` has it; the body of a snapshot may hold text that PostgreSQL's JSON rejects. */
 const MATERIAL = `case when f.kind = 'Sent' then f.body::json -> 'execution' end`;
 
 /** Undefined for an unknown message. */

@@ -6,27 +6,11 @@ import type { Layout } from '../cluster/layout.ts';
 import type { SearchLookups } from '../cluster/search-lookups.ts';
 import type { Read } from '../reads/reads.ts';
 import { renderSql } from '../sql.ts';
-import { type Executions, readExecutionsOf } from './attempts.ts';
+import { readExecutionsOf } from './attempts.ts';
 import { distributedSearchSql, exportSql, readLookups } from './search.ts';
 
 /** All connections of the export pool are in use; the client may retry later. */
 export class ExportsBusyError extends Error {}
-
-/** A batch of records, with the executions of each by its message id (64 hexadecimal digits). */
-export interface ExecutionsBatch {
-  readonly records: readonly string[];
-  readonly executions: ReadonlyMap<string, Executions>;
-}
-
-export interface Exporter {
-  /**
-   * Everything that matches, newest first, from one snapshot, in batches; holds a connection until it ends.
-   * Where all connections for exports are in use, the first batch throws an ExportsBusyError.
-   */
-  exportRecords(filters: Filters, signal?: AbortSignal): AsyncGenerator<readonly string[]>;
-  /** The same records, from the same snapshot as their executions. */
-  exportExecutions(filters: Filters, signal?: AbortSignal): AsyncGenerator<ExecutionsBatch>;
-}
 
 const FIRST_ROWS = 50;
 const MAX_ROWS_PER_FETCH = 500;
@@ -36,7 +20,7 @@ const MAX_EXECUTIONS_ROWS = 50;
 const FETCH_BYTES = 1024 * 1024;
 
 /**
- * Exports over the connections of a pool of their own, one connection each. When all are in use, the next export is refused
+ * Exports over the connections of a pool of their own, one connection each. When all are in use, the next export is rejected
  * at once instead of waiting. `cancel` stops the statement of a server process.
  *
  * Each export yields batches of records, newest first. A server-side cursor reads the snapshot of its transaction, whatever
@@ -46,8 +30,8 @@ const FETCH_BYTES = 1024 * 1024;
 export function createExporter(
   pool: pg.Pool,
   layout: Layout,
-  cancel: (processId: number) => Promise<void>,
-): Exporter {
+  cancel: (processId: number) => Promise<unknown>,
+) {
   let activeExports = 0;
 
   /** `complete` reads more about a batch in its transaction. */
@@ -104,7 +88,7 @@ export function createExporter(
     // One connection: reads that are started together run one after the other.
     let lastRead: Promise<unknown> = Promise.resolve();
     const read: Read = (text, values) => {
-      const result = lastRead.then(() => run(() => client.query(text, [...values])));
+      const result = lastRead.then(() => run<never>(() => client.query(text, [...values])));
       lastRead = result.catch(ignore);
       return result;
     };
@@ -134,9 +118,14 @@ export function createExporter(
   }
 
   return {
-    exportRecords: (filters, signal) =>
+    /**
+     * Everything that matches, newest first, from one snapshot, in batches; holds a connection until it ends.
+     * Where all connections for exports are in use, the first batch throws an ExportsBusyError.
+     */
+    exportRecords: (filters: Filters, signal?: AbortSignal) =>
       exportBatches(filters, signal, MAX_ROWS_PER_FETCH, (records) => records),
-    exportExecutions: (filters, signal) =>
+    /** The same with the executions of each record by its message id (64 hexadecimal digits), from the same snapshot. */
+    exportExecutions: (filters: Filters, signal?: AbortSignal) =>
       exportBatches(filters, signal, MAX_EXECUTIONS_ROWS, async (records, read) => ({
         records,
         executions: await readExecutionsOf(read, records.map(messageIdOf)),

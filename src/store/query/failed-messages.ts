@@ -44,8 +44,16 @@ const LATEST_FIRST = `substring(body from '"blockNumber":([0-9]+)')::bigint desc
 
 /** Messages whose status is FAILED, newest first. By the index on the status: the number of other messages does not matter. */
 export async function readFailedMessages(read: Read, limit: number): Promise<readonly FailedMessage[]> {
-  const rows = await read(
-    `select encode(m.message_id, 'hex') as id, m.sent_at, m.source_selector, m.dest_selector, m.ready, details.body
+  const rows = await read<{
+    id: string;
+    sent_at: Date;
+    source: string;
+    dest: string;
+    ready: boolean;
+    body: string | null;
+  }>(
+    `select encode(m.message_id, 'hex') as id, m.sent_at, m.source_selector as source, m.dest_selector as dest, m.ready,
+            details.body
      from message m
      left join lateral (
        select body from fact where message_id = m.message_id and kind = 'ExecutionDetails'
@@ -53,13 +61,13 @@ export async function readFailedMessages(read: Read, limit: number): Promise<rea
      where m.status = ${statusRank('FAILED')} order by m.sent_at desc, m.message_id desc limit $1`,
     [limit],
   );
-  return rows.map((row) => ({
-    messageId: `0x${row.id}`,
-    sentAt: (row.sent_at as Date).toISOString(),
-    sourceChainSelector: selectorOf(row.source_selector as string),
-    destChainSelector: selectorOf(row.dest_selector as string),
-    readyForManualExecution: row.ready as boolean,
-    details: row.body === null ? undefined : (JSON.parse(row.body as string) as ExecutionDetails),
+  return rows.map(({ id, sent_at, source, dest, ready, body }) => ({
+    messageId: `0x${id}`,
+    sentAt: sent_at.toISOString(),
+    sourceChainSelector: selectorOf(source),
+    destChainSelector: selectorOf(dest),
+    readyForManualExecution: ready,
+    details: body === null ? undefined : (JSON.parse(body) as ExecutionDetails),
   }));
 }
 
@@ -69,7 +77,7 @@ export async function readExecutionTerms(
   messageIds: readonly string[],
 ): Promise<ReadonlyMap<string, ExecutionTerms>> {
   const rows = await read(
-    // PostgreSQL's JSON functions refuse some texts that records may have. The text is in wire order.
+    // PostgreSQL's JSON functions reject some texts that records may have. The text is in wire order.
     `select encode(message_id, 'hex') as id, substring(record from '"extraArgs":{"gasLimit":"([0-9]+)"') as gas_limit,
        substring(record from '"readyForManualExecution":(?:true|false),"version":"([^"]+)"') as version
      from message where message_id = any($1)`,
@@ -84,11 +92,11 @@ export async function readExecutionTerms(
 }
 
 /** How many messages were sent on each day, and how many of them have failed; days without messages are left out. */
-export async function readFailureDays(
+export function readFailureDays(
   read: Read,
   { firstDay, lastDay, sourceChainSelector, destChainSelector }: FailureDaysSelection,
 ): Promise<readonly FailureDay[]> {
-  const rows = await read(
+  return read<FailureDay>(
     `select to_char(day, 'YYYY-MM-DD') as day, sum(messages)::float8 as messages,
        coalesce(sum(messages) filter (where status = ${statusRank('FAILED')}), 0)::float8 as failed
      from day_total
@@ -97,11 +105,6 @@ export async function readFailureDays(
      group by day_total.day having sum(messages) > 0 order by day_total.day`,
     [firstDay, lastDay, ...[sourceChainSelector, destChainSelector].map((end) => end && storedSelector(end))],
   );
-  return rows.map(({ day, messages, failed }) => ({
-    day: day as string,
-    messages: messages as number,
-    failed: failed as number,
-  }));
 }
 
 /** The networks of each lane that has messages, by its two selectors in decimal, separated by a comma. */

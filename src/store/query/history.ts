@@ -143,7 +143,7 @@ export async function readChangesAfter(
   const rows =
     layout === 'single'
       ? await readSingleNodeChanges(read, position, limit, maxBytes)
-      : await readDistributedChanges(read, { position, limit, maxBytes, entryColumns: ENTRY_COLUMNS });
+      : await readDistributedChanges(read, ENTRY_COLUMNS, position, limit, maxBytes);
   return {
     changes: rows.map((row) => ({
       ...entryOf(row),

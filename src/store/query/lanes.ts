@@ -93,8 +93,8 @@ export interface LanePage {
 }
 
 export async function readLanes(
-  read: Read,
   forms: StatementForms,
+  read: Read,
   selection: LaneSelection,
 ): Promise<LanePage> {
   const totals = await readLaneCounts(read, selection);
@@ -149,8 +149,7 @@ interface LaneCounts {
 async function readLaneCounts(read: Read, ends: LaneEnds): Promise<readonly LaneCounts[]> {
   const rows = await read(
     `select source_selector, dest_selector, status, ready, messages from lane_total
-     where ($1::bigint is null or source_selector = $1) and ($2::bigint is null or dest_selector = $2)
-       and messages > 0`,
+     where ${IS_BETWEEN} and messages > 0`,
     endValues(ends),
   );
   return laneCountsOf(rows);
@@ -168,7 +167,12 @@ function laneCountsOf(rows: readonly Row[]): readonly LaneCounts[] {
   return lanes.sort((a, b) => b.counts.messages - a.counts.messages || (a.key < b.key ? -1 : 1));
 }
 
-function endValues({ sourceChainSelector, destChainSelector }: LaneEnds): (string | null)[] {
+/** SQL condition on the ends of a lane; null is any. */
+export const IS_BETWEEN =
+  '($1::bigint is null or source_selector = $1) and ($2::bigint is null or dest_selector = $2)';
+
+/** The values of `IS_BETWEEN`. */
+export function endValues({ sourceChainSelector, destChainSelector }: LaneEnds): (string | null)[] {
   return [sourceChainSelector, destChainSelector].map((selector) =>
     selector === undefined ? null : storedSelector(selector),
   );
@@ -298,16 +302,12 @@ export async function readLaneIdentity(
   return row && identityOf(descriptionOf(row));
 }
 
-export interface LaneVolume extends LaneIdentity {
-  readonly counts: MessageCounts;
-}
-
 export interface Stats {
   /** Position of the latest change that is counted: everything here is of one snapshot. */
   readonly position: string;
   readonly all: MessageCounts;
   /** The lanes with the most messages. */
-  readonly topLanes: readonly LaneVolume[];
+  readonly topLanes: readonly (LaneIdentity & { readonly counts: MessageCounts })[];
   /** One entry a day that has messages, oldest first. */
   readonly days: readonly DayCounts[];
 }
@@ -378,18 +378,15 @@ export interface DeliverySelection {
   readonly sourceTokens: readonly string[] | null;
 }
 
-/** How many delivery times to return at most, and how many messages to examine for them. */
-export interface DeliveryBounds {
-  readonly samples: number;
-  readonly candidates: number;
-}
-
-/** Delivery times (ms) of the latest successes on a lane, newest first, to estimate the latency from. */
+/**
+ * Delivery times (ms) of the latest successes on a lane, newest first, to estimate the latency from: `samples` at most, of so
+ * many candidates.
+ */
 export async function readRecentDeliveries(
-  read: Read,
   forms: StatementForms,
+  read: Read,
   lane: DeliverySelection,
-  { samples, candidates }: DeliveryBounds,
+  { samples, candidates }: { readonly samples: number; readonly candidates: number },
 ): Promise<readonly number[]> {
   const rows = await read(forms.recentDeliveries, [
     storedSelector(lane.sourceChainSelector),

@@ -35,7 +35,7 @@ export async function readShortened(
   const isOdd = head.length % 2 === 1;
   const lowest = Buffer.from(isOdd ? `${head}0` : head, 'hex');
   const highest = Buffer.from(`${isOdd ? `${head}f` : head}${'ff'.repeat(64)}`, 'hex');
-  const ids = read(
+  const ids = read<ValueRow>(
     `select encode(message_id, 'hex') as bytes
      from (select message_id from message where message_id between $1 and $2 order by message_id limit $4) candidate
      where encode(message_id, 'hex') like '%' || $3 limit $5`,
@@ -44,14 +44,18 @@ export async function readShortened(
   const [messageIds, sends, receipts, ...accounts] = await Promise.all([
     ids,
     ...[...transactionColumns, ...addressColumns].map((column) =>
-      distinctValues(read, forms, column, { lowest, highest, tail, limit: MAX_MATCHES }),
+      distinctValues(read, forms, column, lowest, highest, tail, MAX_MATCHES),
     ),
   ]);
   return {
-    messageIds: unique([messageIds]),
-    transactions: unique([sends ?? [], receipts ?? []]),
-    addresses: unique(accounts),
+    messageIds: unique(messageIds),
+    transactions: unique([...(sends ?? []), ...(receipts ?? [])]),
+    addresses: unique(accounts.flat()),
   };
+}
+
+interface ValueRow {
+  readonly bytes: BytesHex;
 }
 
 const transactionColumns = [
@@ -69,20 +73,13 @@ function distinctValues(
   read: Read,
   forms: StatementForms,
   [table, column]: (typeof transactionColumns | typeof addressColumns)[number],
-  range: {
-    readonly lowest: Uint8Array;
-    readonly highest: Uint8Array;
-    readonly tail: string;
-    readonly limit: number;
-  },
-): ReturnType<Read> {
-  return read(forms.distinctValues(table, column), [
-    Buffer.from(range.lowest),
-    Buffer.from(range.highest),
-    range.tail,
-    MAX_STEPS,
-    range.limit,
-  ]);
+  lowest: Uint8Array,
+  highest: Uint8Array,
+  tail: string,
+  limit: number,
+): Promise<ValueRow[]> {
+  const bounds = [Buffer.from(lowest), Buffer.from(highest)];
+  return read(forms.distinctValues(table, column), [...bounds, tail, MAX_STEPS, limit]);
 }
 
 /** The same for addresses and signatures in base58, as lists shorten them: `DXDb…HvK9`. */
@@ -96,28 +93,24 @@ export async function readShortenedBase58(
       const columns = kind === 'address' ? addressColumns : transactionColumns;
       return columns.map(async (column) => ({
         kind,
-        rows: await distinctValues(read, forms, column, { lowest, highest, tail: '', limit: MAX_STEPS }),
+        rows: await distinctValues(read, forms, column, lowest, highest, '', MAX_STEPS),
       }));
     }),
   );
   const matching = (kind: ByteRange['kind']) =>
-    [...new Set(lists.filter((list) => list.kind === kind).flatMap(({ rows }) => rows.map(bytesOf)))]
+    [
+      ...new Set(
+        lists.filter((list) => list.kind === kind).flatMap(({ rows }) => rows.map(({ bytes }) => bytes)),
+      ),
+    ]
       // The bytes of a range may be of another length, whose text begins otherwise.
-      .filter((bytes) => isShortened(base58OfHex(bytes), head, tail))
+      .filter((bytes) => base58OfHex(bytes).startsWith(head) && base58OfHex(bytes).endsWith(tail))
       .slice(0, MAX_MATCHES);
   return { transactions: matching('transaction'), addresses: matching('address') };
 }
 
-function isShortened(text: string, head: string, tail: string): boolean {
-  return text.startsWith(head) && text.endsWith(tail);
-}
-
-function bytesOf({ bytes }: Record<string, unknown>): BytesHex {
-  return bytes as string;
-}
-
-function unique(lists: readonly (readonly Record<string, unknown>[])[]): readonly BytesHex[] {
-  return [...new Set(lists.flat().map(bytesOf))].slice(0, MAX_MATCHES);
+function unique(rows: readonly ValueRow[]): readonly BytesHex[] {
+  return [...new Set(rows.map(({ bytes }) => bytes))].slice(0, MAX_MATCHES);
 }
 
 /**

@@ -7,19 +7,13 @@ import type { ShortenedText } from '../../domain/filters/search-text.ts';
 import { statusRank } from '../../domain/lifecycle.ts';
 import type { Layout } from '../cluster/layout.ts';
 import { statementForms } from '../cluster/statement-forms.ts';
-import { arrayFrame, type Page, type PageFrame, type Read, type Reads, readPage } from '../reads/reads.ts';
+import { arrayFrame, type Page, type PageFrame, type Reads, readPage } from '../reads/reads.ts';
 import { renderSql, type Sql } from '../sql.ts';
 import { recordDigest } from '../write/message-row.ts';
-import { type MessageExecutions, readExecutions, readLatestExecutions } from './attempts.ts';
-import { type ExecutionInputs, readExecutionInputs } from './execution-inputs.ts';
-import { type MessageHistory, readMessageHistory } from './history.ts';
-import {
-  type KnownContract,
-  readContractRoles,
-  readShortened,
-  readShortenedBase58,
-  type ShortenedMatches,
-} from './lookup.ts';
+import { readExecutions, readLatestExecutions } from './attempts.ts';
+import { readExecutionInputs } from './execution-inputs.ts';
+import { readMessageHistory } from './history.ts';
+import { readContractRoles, readShortened, readShortenedBase58 } from './lookup.ts';
 import { completeRecord, lacksOfframp, OFFRAMP_MEMBER } from './record-completion.ts';
 import { distributedSearchSql, isShort, pageBound, readLookups, searchSql } from './search.ts';
 
@@ -31,51 +25,21 @@ export interface StoredRecord {
   readonly settledAt: number | null;
 }
 
-/** Message ids are 64 hexadecimal digits. */
-export interface MessageReads {
-  /** Encodes and decodes cursors with the key of this database. */
-  readonly cursors: CursorCodec;
-  search(query: SearchQuery, frame?: PageFrame): Promise<Page>;
-  findMessage(messageId: string): Promise<StoredRecord | undefined>;
-  /** The same without the record; undefined also for a record that `findMessage` may complete. */
-  messageDigest(messageId: string): Promise<Omit<StoredRecord, 'record'> | undefined>;
-  /** Records whose message ids begin with these hexadecimal digits, at most `limit`. */
-  findMessagesByPrefix(digits: string, limit: number): Promise<readonly string[]>;
-  /** Message ids, transactions and addresses with these digits at their ends. */
-  shortened(text: ShortenedText): Promise<ShortenedMatches>;
-  /** The same in Base58. */
-  shortenedBase58(text: ShortenedText): Promise<Pick<ShortenedMatches, 'transactions' | 'addresses'>>;
-  /** What a contract is to CCIP; `spelling` is its address as records have it. */
-  contractRoles(bytes: BytesHex, spelling: string): Promise<readonly KnownContract[]>;
-  /** Counts messages while they are few; beyond that, what the statistics have counted. */
-  countMessages(): Promise<{ readonly count: number; readonly isExact: boolean }>;
-  /** The changes of one message; undefined for an unknown one. */
-  messageHistory(messageId: string): Promise<MessageHistory | undefined>;
-  /** What is known of its executions; undefined for an unknown message. */
-  messageExecutions(messageId: string): Promise<MessageExecutions | undefined>;
-  /** The same of several messages, the latest attempts only; unknown ones are left out. */
-  latestExecutions(messageIds: readonly string[]): Promise<readonly MessageExecutions[]>;
-  /** The inputs of a manual execution; undefined for an unknown message. */
-  executionInputs(messageId: string): Promise<ExecutionInputs | undefined>;
-}
-
 /** Counting visits every row, so of a larger store the statistics tell. */
 const MAX_COUNTED_MESSAGES = 100_000;
 
 /** SQL of `StoredRecord.settledAt`. */
 const SETTLED_AT = `case when status = ${statusRank('SUCCESS')}
-  then (extract(epoch from sent_at) * 1000 + coalesce(delivery_ms, 0))::bigint end`;
+  then (extract(epoch from sent_at) * 1000 + coalesce(delivery_ms, 0))::bigint::float8 end as "settledAt"`;
 
-export function createMessageReads(reads: Reads, cursors: CursorCodec, layout: Layout): MessageReads {
+/** Message ids are 64 hexadecimal digits. */
+export function createMessageReads(reads: Reads, cursors: CursorCodec, layout: Layout) {
   /** For statements that every search repeats. */
-  const readPrepared: Read = async (text, values) =>
-    (await reads.run('search', { name: reads.nameOf(text), text, values: [...values] })) as Record<
-      string,
-      unknown
-    >[];
+  const readPrepared = reads.readPreparedAs('search', false);
   return {
+    /** Encodes and decodes cursors with the key of this database. */
     cursors,
-    search(query, frame = arrayFrame) {
+    search(query: SearchQuery, frame: PageFrame = arrayFrame) {
       const run = (statement: Sql): Promise<Page> => {
         const { text, values } = renderSql(statement);
         return reads.run('search', {
@@ -94,66 +58,66 @@ export function createMessageReads(reads: Reads, cursors: CursorCodec, layout: L
           );
     },
 
-    async findMessage(messageId) {
-      const rows = await reads.readRows(
-        'message',
-        `select encode(digest, 'hex'), ${SETTLED_AT}, record from message where message_id = $1`,
+    async findMessage(messageId: string): Promise<StoredRecord | undefined> {
+      const [found] = await reads.readPreparedAs('message')<StoredRecord>(
+        `select encode(digest, 'hex') as digest, ${SETTLED_AT}, record from message where message_id = $1`,
         [Buffer.from(messageId, 'hex')],
       );
-      const [digest, settledAt, record] = rows[0] ?? [];
-      if (record == null || digest == null) return undefined;
-      const found = { record, digest, settledAt: numberOrNull(settledAt) };
-      if (found.settledAt !== null || !lacksOfframp(record)) return found;
-      const completed = await completeRecord(reads.readAs('message'), record);
-      return completed === record ? found : { ...found, record: completed, digest: recordDigest(completed) };
+      if (!found || found.settledAt !== null || !lacksOfframp(found.record)) return found;
+      const record = await completeRecord(reads.readAs('message'), found.record);
+      return record === found.record ? found : { ...found, record, digest: recordDigest(record) };
     },
 
-    async messageDigest(messageId) {
-      const rows = await reads.readRows(
-        'messageDigest',
-        `select encode(digest, 'hex'), ${SETTLED_AT} from message
+    /** The same without the record; undefined also for a record that `findMessage` may complete. */
+    async messageDigest(messageId: string): Promise<Omit<StoredRecord, 'record'> | undefined> {
+      const [found] = await reads.readPreparedAs('messageDigest')<Omit<StoredRecord, 'record'>>(
+        `select encode(digest, 'hex') as digest, ${SETTLED_AT} from message
          where message_id = $1 and (status = ${statusRank('SUCCESS')} or strpos(record, '${OFFRAMP_MEMBER}') > 0)`,
         [Buffer.from(messageId, 'hex')],
       );
-      const [digest, settledAt] = rows[0] ?? [];
-      return digest === undefined ? undefined : { digest, settledAt: numberOrNull(settledAt) };
+      return found;
     },
 
-    async findMessagesByPrefix(digits, limit) {
-      const rows = await reads.readRows(
-        'messagePrefix',
+    /** Records whose message ids begin with these hexadecimal digits, at most `limit`. */
+    async findMessagesByPrefix(digits: string, limit: number): Promise<readonly string[]> {
+      const rows = await reads.readPreparedAs('messagePrefix')<{ record: string }>(
         'select record from message where message_id between $1 and $2 order by message_id limit $3',
         [Buffer.from(digits.padEnd(64, '0'), 'hex'), Buffer.from(digits.padEnd(64, 'f'), 'hex'), limit],
       );
-      return rows.map(([record]) => record ?? '');
+      return rows.map(({ record }) => record);
     },
 
-    shortened: (text) => readShortened(reads.readAs('shortened'), statementForms[layout], text),
-    shortenedBase58: (text) => readShortenedBase58(reads.readAs('shortened'), statementForms[layout], text),
-    contractRoles: (bytes, spelling) => readContractRoles(reads.readAs('contracts'), bytes, spelling),
+    /** Message ids, transactions and addresses with these digits at their ends. */
+    shortened: (text: ShortenedText) =>
+      readShortened(reads.readAs('shortened'), statementForms[layout], text),
+    /** The same in Base58. */
+    shortenedBase58: (text: ShortenedText) =>
+      readShortenedBase58(reads.readAs('shortened'), statementForms[layout], text),
+    /** What a contract is to CCIP; `spelling` is its address as records have it. */
+    contractRoles: (bytes: BytesHex, spelling: string) =>
+      readContractRoles(reads.readAs('contracts'), bytes, spelling),
 
-    async countMessages() {
-      const rows = await reads.readRows(
-        'count',
-        `select (select count(*) from (select 1 from message limit $1) few)::text,
-                (select coalesce(sum(messages), 0) from lane_total)::text`,
+    /** Counts messages while they are few; beyond that, what the statistics have counted. */
+    async countMessages(): Promise<{ readonly count: number; readonly isExact: boolean }> {
+      const [row] = await reads.readPreparedAs('count', false)(
+        `select (select count(*) from (select 1 from message limit $1) few) as counted,
+                (select coalesce(sum(messages), 0) from lane_total) as estimated`,
         [MAX_COUNTED_MESSAGES + 1],
-        { isShort: false },
       );
-      const [counted, estimated] = (rows[0] ?? []).map(Number);
-      const count = counted ?? 0;
-      return count <= MAX_COUNTED_MESSAGES
-        ? { count, isExact: true }
-        : { count: Math.max(count, estimated ?? 0), isExact: false };
+      const [counted, estimated] = [Number(row?.counted ?? 0), Number(row?.estimated ?? 0)];
+      return counted <= MAX_COUNTED_MESSAGES
+        ? { count: counted, isExact: true }
+        : { count: Math.max(counted, estimated), isExact: false };
     },
 
-    messageHistory: (messageId) => readMessageHistory(reads.readAs('history'), messageId),
-    messageExecutions: (messageId) => readExecutions(reads.readAs('executions'), messageId),
-    latestExecutions: (messageIds) => readLatestExecutions(reads.readAs('executions'), messageIds),
-    executionInputs: (messageId) => readExecutionInputs(reads.readAs('executionInputs'), messageId),
+    /** The changes of one message; undefined for an unknown one. */
+    messageHistory: (messageId: string) => readMessageHistory(reads.readAs('history'), messageId),
+    /** What is known of its executions; undefined for an unknown message. */
+    messageExecutions: (messageId: string) => readExecutions(reads.readAs('executions'), messageId),
+    /** The same of several messages, the latest attempts only; unknown ones are left out. */
+    latestExecutions: (messageIds: readonly string[]) =>
+      readLatestExecutions(reads.readAs('executions'), messageIds),
+    /** The inputs of a manual execution; undefined for an unknown message. */
+    executionInputs: (messageId: string) => readExecutionInputs(reads.readAs('executionInputs'), messageId),
   };
-}
-
-function numberOrNull(value: string | null | undefined): number | null {
-  return value == null ? null : Number(value);
 }

@@ -18,9 +18,15 @@ export interface NetworkTraffic {
 
 /** Networks that have messages. */
 export async function readNetworkTraffic(read: Read): Promise<readonly NetworkTraffic[]> {
-  const rows = await read(
+  const rows = await read<{
+    selector: string;
+    sent: number;
+    received: number;
+    description: string;
+    is_source: boolean;
+  }>(
     `select t.selector, t.sent, t.received, o.description, o.is_source
-     from (select selector, sum(sent)::bigint as sent, sum(received)::bigint as received
+     from (select selector, sum(sent)::float8 as sent, sum(received)::float8 as received
            from (select source_selector as selector, messages as sent, 0 as received from lane_total
                  union all select dest_selector, 0, messages from lane_total) each
            group by 1) t
@@ -31,15 +37,11 @@ export async function readNetworkTraffic(read: Read): Promise<readonly NetworkTr
      where t.sent > 0 or t.received > 0`,
     [],
   );
-  return rows.map((row) => {
-    // Parsed here: PostgreSQL's JSON functions refuse some texts that records may have, such as U+0000 in a name.
-    const lane = JSON.parse(row.description as string) as LaneNetworks;
-    return {
-      selector: selectorOf(row.selector as string),
-      sent: Number(row.sent),
-      received: Number(row.received),
-      info: row.is_source ? lane.sourceNetworkInfo : lane.destNetworkInfo,
-    };
+  return rows.map(({ selector, sent, received, description, is_source }) => {
+    // Parsed here: PostgreSQL's JSON functions reject some texts that records may have, such as U+0000 in a name.
+    const lane = JSON.parse(description) as LaneNetworks;
+    const info = is_source ? lane.sourceNetworkInfo : lane.destNetworkInfo;
+    return { selector: selectorOf(selector), sent, received, info };
   });
 }
 
@@ -86,51 +88,34 @@ export interface NetworkProgress {
  * SQL: whether an indexer is alive, from `network_progress p` and `index_network n`. An indexer of an older version renews
  * its lease without a heartbeat; then its latest progress counts.
  */
-const HEARTBEAT = `${networkLeases.isHeldSql('n')} as is_leased,
-            greatest(n.seen_at, p.updated_at) as seen_at, clock_timestamp() as read_at`;
+const HEARTBEAT = `${networkLeases.isHeldSql('n')} as "isLeased",
+            greatest(n.seen_at, p.updated_at) as "seenAt", clock_timestamp() as "readAt"`;
 
 export async function readNetworkProgress(read: Read): Promise<readonly NetworkProgress[]> {
-  const rows = await read(
-    `select p.selector, head_block, head_at, finalized_block, indexed_block, indexed_at, updated_at, problem,
-            problem_kind, p.start_block, owed_blocks, failed_ranges, failed_blocks, oldest_failure_at,
-            unreadable_logs, p.foreign_logs, ${HEARTBEAT},
+  const rows = await read<NetworkProgress>(
+    `select p.selector, head_block::float8 as "headBlock", head_at as "headAt",
+            finalized_block::float8 as "finalizedBlock", indexed_block::float8 as "indexedBlock",
+            indexed_at as "indexedAt", updated_at as "updatedAt", problem, problem_kind as "problemKind",
+            p.start_block::float8 as "startBlock", owed_blocks::float8 as "owedBlocks",
+            failed_ranges as "failedRanges", failed_blocks::float8 as "failedBlocks",
+            oldest_failure_at as "oldestFailureAt", unreadable_logs::float8 as "unreadableLogs",
+            p.foreign_logs::float8 as "foreignLogs", ${HEARTBEAT},
             (select coalesce(json_agg(f), '[]')
              from (select kind, count(*)::int as count from index_finding where network = p.selector
                    group by kind order by kind) f) as findings
      from network_progress p left join index_network n on n.selector = p.selector order by p.selector`,
     [],
   );
-  const block = (value: unknown) => (value === null ? null : Number(value));
   return rows.map((row) => ({
-    selector: selectorOf(row.selector as string),
-    headBlock: block(row.head_block),
-    headAt: row.head_at as Date | null,
-    finalizedBlock: block(row.finalized_block),
-    indexedBlock: block(row.indexed_block),
-    indexedAt: row.indexed_at as Date | null,
-    updatedAt: row.updated_at as Date,
-    problem: row.problem as string | null,
-    problemKind: row.problem === null ? null : problemKindOf(row.problem_kind as string | null),
-    isLeased: row.is_leased as boolean,
-    seenAt: row.seen_at as Date,
-    readAt: row.read_at as Date,
-    startBlock: block(row.start_block),
-    owedBlocks: Number(row.owed_blocks),
-    failedRanges: Number(row.failed_ranges),
-    failedBlocks: Number(row.failed_blocks),
-    oldestFailureAt: row.oldest_failure_at as Date | null,
-    unreadableLogs: Number(row.unreadable_logs),
-    foreignLogs: Number(row.foreign_logs),
+    ...row,
+    selector: selectorOf(row.selector),
+    problemKind: row.problem === null ? null : problemKindOf(row.problemKind),
     findings: findingsOf(row),
   }));
 }
 
-/** The stored findings, and the logs that are kept because they could not be decoded. */
-function findingsOf(row: Record<string, unknown>): NetworkProgress['findings'] {
-  const stored = (row.findings as { kind: string; count: number }[]).flatMap(({ kind, count }) => {
-    const known = findingKindOf(kind);
-    return known ? [{ kind: known, count }] : [];
-  });
-  const unreadable = Number(row.unreadable_logs);
-  return [...stored, ...(unreadable > 0 ? [{ kind: 'logs-unreadable' as const, count: unreadable }] : [])];
+/** The stored findings of known kinds, and the logs that are kept because they could not be decoded. */
+function findingsOf({ findings, unreadableLogs }: NetworkProgress): NetworkProgress['findings'] {
+  const unreadable = { kind: 'logs-unreadable' as const, count: unreadableLogs };
+  return [...findings.filter(({ kind }) => findingKindOf(kind)), ...(unreadableLogs > 0 ? [unreadable] : [])];
 }

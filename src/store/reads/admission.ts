@@ -1,45 +1,36 @@
 /**
- * Admission control in front of a read queue: a bound on the queue (load shedding), and a circuit breaker that refuses
+ * Admission control in front of a read queue: a bound on the queue (load shedding), and a circuit breaker that rejects
  * reads quickly while the database is silent. Both recover without help.
  */
 import { isDoneWithin } from '../server/time-limit.ts';
-import { DatabaseAwayError, DatabaseBusyError } from './errors.ts';
-import { OPEN_CIRCUIT_WAIT_MS } from './tuning.ts';
+import { createSharedRun } from './single-flight.ts';
+
+/** How long a read waits for the probe while the circuit is open. Chosen, not measured. */
+const OPEN_CIRCUIT_WAIT_MS = 250;
+
+/** Load shedding: more reads wait for the database than it can answer in time. The API answers both errors with 503. */
+export class DatabaseBusyError extends Error {}
+
+/** The circuit is open: the database did not answer the last read or the last probe. */
+export class DatabaseAwayError extends Error {}
 
 /** Called after every read, with its label, its duration including the wait for a connection, and its outcome. */
 export type ReadObserver = (label: string, seconds: number, outcome: 'ok' | 'failed' | 'refused') => void;
 
-export interface Admission {
-  /** Runs the read, or refuses it at once. */
-  run<T>(label: string, read: () => Promise<T>): Promise<T>;
-  /** Returns the function that removes the observer. */
-  observe(observer: ReadObserver): () => void;
-}
-
-export interface AdmissionOptions {
-  /** A statement that every database answers at once. */
-  readonly probe: () => Promise<unknown>;
-  /** How many reads wait now, and how many may. */
-  readonly waiting: () => number;
-  readonly maxWaiting: number;
-}
-
-export function createAdmission({ probe: sendProbe, waiting, maxWaiting }: AdmissionOptions): Admission {
+/** `sendProbe` sends a statement that every database answers at once; `waiting` counts the reads that wait now. */
+export function createAdmission(
+  sendProbe: () => Promise<unknown>,
+  waiting: () => number,
+  maxWaiting: number,
+) {
   const observers = new Set<ReadObserver>();
   let isCircuitOpen = false;
-  let probing: Promise<void> | undefined;
 
   /** One probe for all reads that come meanwhile. */
-  const probe = (): Promise<void> => {
-    probing ??= sendProbe()
-      .then(() => {
-        isCircuitOpen = false;
-      })
-      .finally(() => {
-        probing = undefined;
-      });
-    return probing;
-  };
+  const probe = createSharedRun(async () => {
+    await sendProbe();
+    isCircuitOpen = false;
+  });
 
   const admit = async (): Promise<void> => {
     if (waiting() >= maxWaiting) throw new DatabaseBusyError('Too many reads wait for the database');
@@ -49,7 +40,8 @@ export function createAdmission({ probe: sendProbe, waiting, maxWaiting }: Admis
   };
 
   return {
-    async run(label, read) {
+    /** Runs the read, or rejects it at once. */
+    async run<T>(label: string, read: () => Promise<T>): Promise<T> {
       const startedAt = performance.now();
       let outcome: Parameters<ReadObserver>[2] = 'refused';
       try {
@@ -69,7 +61,8 @@ export function createAdmission({ probe: sendProbe, waiting, maxWaiting }: Admis
         for (const observer of observers) observer(label, seconds, outcome);
       }
     },
-    observe(observer) {
+    /** Returns the function that removes the observer. */
+    observe(observer: ReadObserver): () => void {
       observers.add(observer);
       return () => observers.delete(observer);
     },
@@ -77,7 +70,7 @@ export function createAdmission({ probe: sendProbe, waiting, maxWaiting }: Admis
 }
 
 /**
- * Whether the server sent nothing at all until the time limit. A server that refuses does not open the circuit: its answer
+ * Whether the server sent nothing at all until the time limit. A server that rejects does not open the circuit: its answer
  * is quick, and so is the next one. Neither does a long queue, which has its own bound.
  */
 function isSilence(error: unknown): boolean {

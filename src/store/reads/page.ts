@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import type { CursorCodec } from '../../domain/filters/cursor.ts';
 import type { PageKey, SearchQuery } from '../../domain/filters/query.ts';
-import type { Rows } from './rows.ts';
+import type { Rows } from './statement.ts';
 
 /** The text before and after the records, which are separated by commas. */
 export interface PageFrame {

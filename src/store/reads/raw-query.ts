@@ -12,8 +12,7 @@
 import { EventEmitter } from 'node:events';
 import pg from 'pg';
 import { createMessageSplitter, RawRows, type RowMessage } from './raw-rows.ts';
-import { noRows, type Rows } from './rows.ts';
-import type { Statement } from './statement.ts';
+import { noRows, type Rows, type Statement } from './statement.ts';
 
 /** Members of the driver's `Connection` that are used. */
 interface DriverConnection extends EventEmitter {
@@ -123,7 +122,7 @@ class RawQuery<T> extends pg.Query {
     this.#rows.add(row);
   }
 
-  /** The driver's last step of `prepare`. It refuses its own `rows` option on a connection that pipelines. */
+  /** The driver's last step of `prepare`. It rejects its own `rows` option on a connection that pipelines. */
   protected _getRows(connection: DriverConnection): void {
     this.#fetch(connection, this.#firstRows);
     if (this.#firstRows === 0) connection.sync();

@@ -5,9 +5,13 @@
  * bytes again. Here rows are cut out of the incoming chunks before the driver's parser sees them, and stay bytes until
  * they are copied into a page. This file knows PostgreSQL's protocol only; `raw-query.ts` connects it to the driver.
  */
-import { ROW_HEADER_BYTES, type Rows, VALUE_HEADER_BYTES } from './rows.ts';
-import { ROW_BUFFER_BYTES } from './tuning.ts';
+import type { Rows } from './statement.ts';
 
+/** Bytes before the values of a row, and before each of them: the number of columns, and the length of the value. */
+const ROW_HEADER_BYTES = 2;
+const VALUE_HEADER_BYTES = 4;
+/** Memory for the rows of one read that outlast a chunk; what a longer read took beyond it is freed. Chosen, not measured. */
+const ROW_BUFFER_BYTES = 256 * 1024;
 /** Header of a message: a code, and the length of what follows the code, including its own four bytes. */
 const MESSAGE_HEADER_BYTES = 5;
 const DATA_ROW = 'D'.charCodeAt(0);

@@ -1,44 +1,34 @@
-/**
- * A connection for reads: it pipelines (several statements are sent before the first is answered) and, unless that is
- * turned off, delivers raw rows.
- */
+/** A connection for reads: it pipelines (several statements are sent before the first is answered) and delivers raw rows. */
 import { type OnReadOpts, Socket, type SocketConstructorOpts } from 'node:net';
 import type pg from 'pg';
 import { WatchedClient } from '../server/client.ts';
-import { collectDriverRows } from './driver-rows.ts';
 import { collectRawRows, patchConnection } from './raw-query.ts';
 import type { Statement } from './statement.ts';
-import { RECEIVE_BUFFER_BYTES } from './tuning.ts';
 
-export interface ReadingClientConfig extends pg.ClientConfig {
-  /** Whether rows stay bytes (`raw-query.ts`) or come from the driver (`driver-rows.ts`). Default: true. */
-  readonly rawRows?: boolean;
-}
+/** Memory into which a connection receives. Chosen, not measured: it holds four pages of 20 records of 1.6 kB. */
+const RECEIVE_BUFFER_BYTES = 128 * 1024;
 
 export class ReadingClient extends WatchedClient {
   readonly #socket: Socket;
-  readonly #hasRawRows: boolean;
 
-  constructor({ rawRows = true, ...config }: ReadingClientConfig) {
+  constructor(config: pg.ClientConfig) {
     let socket!: Socket;
     const stream = (({ ssl }: pg.ClientConfig) => {
-      // Under TLS the data is decrypted first, and the driver's parser keeps parts of chunks: both need plain sockets.
-      socket = ssl || !rawRows ? new Socket() : createBufferedSocket();
+      // Under TLS the data is decrypted first, which needs a plain socket.
+      socket = ssl ? new Socket() : createBufferedSocket();
       return socket;
     }) as () => Socket;
     super({ ...config, stream, pipeline: true });
     this.#socket = socket;
-    this.#hasRawRows = rawRows;
-    if (rawRows) patchConnection(this);
+    patchConnection(this);
   }
 
   /** Runs one statement. The result is what `collect` makes of the rows, or the rows. */
   run<T>(statement: Statement<T>): Promise<T> {
     const { collect } = statement;
-    if (!collect) return this.query(statement).then(({ rows }) => rows as T);
-    return this.#hasRawRows
+    return collect
       ? collectRawRows(this, statement, collect)
-      : collectDriverRows(this, statement, collect);
+      : this.query(statement).then(({ rows }) => rows as T);
   }
 
   /**

@@ -9,14 +9,14 @@
  *    round-robin. If it fails, or its result turns out to be too old, the next one is asked, and the primary last.
  *    Invariant: no client sees an older state than this process has shown to any client before.
  *
- * 2. Admission (`admission.ts`), for each server by itself. If too many reads wait already, the read is refused at once
+ * 2. Admission (`admission.ts`), for each server by itself. If too many reads wait already, the read is rejected at once
  *    (load shedding, `DatabaseBusyError`). If the server was silent when it was last asked, the circuit is open: the read
- *    waits a moment for a probe and is refused if that does not answer (`DatabaseAwayError`).
+ *    waits a moment for a probe and is rejected if that does not answer (`DatabaseAwayError`).
  *    Invariant: the number of waiting reads is bounded, and a read from a silent database costs 250 ms, not a time-out.
  *
  * 3. Queue (`read-queue.ts`). Admitted reads wait for a connection, first in, first out, for at most 2 s. In overload, that is
  *    when the oldest read has been 250 ms old for 2 s, the queue turns LIFO until it is empty, and reads older than 250 ms are
- *    refused. FIFO would make every answer late; LIFO answers as many, most of them quickly.
+ *    rejected. FIFO would make every answer late; LIFO answers as many, most of them quickly.
  *    Invariant: every read ends within a bounded time, with rows or with an error.
  *
  * 4. Pipelining (`read-queue.ts`, `reading-client.ts`). Reads that wait together are sent together, up to eight over one
@@ -27,76 +27,65 @@
  *    and prepared statements are LRU caches of 200.
  *    Invariants: a name never stands for two texts, and the memory that clients can claim on the server is bounded.
  *
- * 6. Rows (`rows.ts`). A statement with `collect` gets its rows as bytes. By default these are raw rows: cut out of the
- *    socket's memory before the driver parses them (`raw-rows.ts`), which needs internals of the driver (`raw-query.ts`).
- *    For comparison, tests and benchmarks make them from the driver's own result (`driver-rows.ts`). `page.ts` joins the records
- *    of a search into a page. A page ends at a number of bytes (`RowBound`).
- *    Invariants: both ways give the same bytes, and with raw rows the bytes that a read holds in memory are bounded.
+ * 6. Rows. A statement with `collect` gets its rows as bytes, cut out of the socket's memory before the driver parses them
+ *    (`raw-rows.ts`), which needs internals of the driver (`raw-query.ts`). Measured (decision 0024): a search of 20 rows takes
+ *    189 instead of 355 µs of CPU time. `page.ts` joins the records of a search into a page, which ends at a number of bytes
+ *    (`RowBound`). Invariant: the bytes that a read holds in memory are bounded.
  *
  * 7. Time limits. PostgreSQL stops a read after 15 s (`statement_timeout`). After 17 s without an answer the server counts as
  *    silent: the connection is destroyed and the circuit opens.
  *    Invariant: a connection is never used again while an answer to an older read may still come.
  *
- * All constants are in `tuning.ts`, each with the measurement that set it.
+ * Constants say which measurement set them; "chosen, not measured" means that no other value was compared.
  */
 import type pg from 'pg';
-import type { WriteLog } from '../../base/log.ts';
 import { withClient } from '../server/client.ts';
 import { createAdmission, type ReadObserver } from './admission.ts';
 import { createReadQueue } from './read-queue.ts';
-import { ReadingClient, type ReadingClientConfig } from './reading-client.ts';
-import { createReplicaSet, type ReplicaStatus } from './replicas.ts';
+import { ReadingClient } from './reading-client.ts';
+import { createReplicaSet, type ReplicaSetOptions } from './replicas.ts';
 import { createSingleFlight } from './single-flight.ts';
 import type { Read, RunStatement, Statement } from './statement.ts';
 import { createStatementNames } from './statement-names.ts';
-import {
-  OVERLOAD_WAIT_MS,
-  POSITION_TIMEOUT_MS,
-  PROBE_TIMEOUT_MS,
-  READ_WAIT_MS,
-  SILENCE_TIMEOUT_MS,
-  STATEMENT_TIMEOUT_MS,
-  VERSION_INTERVAL_MS,
-  WAITING_PER_CONNECTION,
-} from './tuning.ts';
 
-export type { ReadObserver } from './admission.ts';
-export { DatabaseAwayError, DatabaseBusyError } from './errors.ts';
+export { DatabaseAwayError, DatabaseBusyError, type ReadObserver } from './admission.ts';
 export { arrayFrame, type Page, type PageFrame, readPage } from './page.ts';
 export type { ReplicaStatus } from './replicas.ts';
-export type { RowBound } from './rows.ts';
-export { createSingleFlight } from './single-flight.ts';
-export type { Read, RunStatement, Statement } from './statement.ts';
+export { createSharedRun, createSingleFlight } from './single-flight.ts';
+export { type Read, type RowBound, readWith, type Statement } from './statement.ts';
 
-export interface Reads {
-  /** Runs a statement on a replica that has caught up, otherwise on the primary. */
-  readonly run: RunStatement;
-  readonly runOnPrimary: RunStatement;
-  /** The name under which a statement is prepared. */
-  readonly nameOf: (text: string) => string;
-  /**
-   * Changes with everything that a search can find, as soon as it is committed. Single-flight. Undefined while the
-   * primary is away and only replicas answer.
-   */
-  readonly version: () => Promise<string | undefined>;
-  /** Runs a prepared statement anywhere and returns its rows as arrays. */
-  readRows(label: string, text: string, values: unknown[], options?: ReadRowsOptions): Promise<string[][]>;
-  /** Reads anywhere, with rows as objects; the metrics show them under this label. */
-  readAs(label: string): Read;
-  /** The same on the primary. */
-  readOnPrimaryAs(label: string): Read;
-  /** How many reads wait for this pool, in the queue or in a batch; 0 for a pool that is not for reads. */
-  waitingFor(pool: pg.Pool): number;
-  /** How the replicas do, in the order in which they were given. */
-  replicas(): Promise<readonly ReplicaStatus[]>;
-  /** Calls the observer after every read. Returns the function that removes it. */
-  observe(observer: ReadObserver): () => void;
-}
+/** The longest wait of a read for a connection, free or new. Chosen, not measured: clients retry after a second or two. */
+const READ_WAIT_MS = 2_000;
+/** `statement_timeout` of reads: one expensive search must not hold a connection for long. Chosen, not measured. */
+const STATEMENT_TIMEOUT_MS = 15_000;
+/**
+ * `query_timeout` of reads, in this process. It is longer than the server's own limit, so it ends only reads whose server
+ * is silent. Chosen, not measured.
+ */
+const SILENCE_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 2_000;
+/** The same for the revision of the primary, which takes microseconds. Chosen, not measured. */
+const POSITION_TIMEOUT_MS = 2_000;
+/** Time limit of the circuit breaker's probe. Chosen, not measured. */
+const PROBE_TIMEOUT_MS = 2_000;
+/**
+ * Reads that may wait for each connection before more are rejected. Chosen, not measured: at 0.2 ms of the database for a
+ * short search (docs/performance.md) a full queue is served in 20 ms, and long reads end by READ_WAIT_MS.
+ */
+const WAITING_PER_CONNECTION = 100;
+/**
+ * A wait that means overload when the oldest read has had it for READ_WAIT_MS; in overload also the longest wait. Chosen,
+ * not measured by itself: with 512 connections on two cores p50 is 196 ms and nothing is rejected
+ * (bench/results/bench-searches-pages-connections-1m.json), so ordinary load stays below it.
+ */
+const OVERLOAD_WAIT_MS = 250;
+/**
+ * The shortest time between two reads of the store's version. More callers share one read the longer it is, and a cached
+ * answer waits up to as long. Chosen, not measured alone: with it a cached page takes 0.2 ms, most of it HTTP
+ * (docs/performance.md).
+ */
+const VERSION_INTERVAL_MS = 2;
 
-export interface ReadRowsOptions {
-  /** See `Statement`. */
-  readonly isShort: boolean;
-}
+export type Reads = ReturnType<typeof createReads>;
 
 /** Made with `configureReadPool` and `configureRevisionPool`. */
 export interface ReadPools {
@@ -106,20 +95,16 @@ export interface ReadPools {
   readonly revision: pg.Pool;
 }
 
-export interface ReadsOptions {
-  /** The result of `identitySql` on the primary, to distinguish its replicas from other databases. */
-  readonly identity: string;
-  /** How many migrations the schema has. */
-  readonly migrations: number;
-  /** Throws what a failed read is reported as. */
-  readonly explain: (error: unknown) => Promise<never>;
-  readonly writeLog: WriteLog;
-}
+/** Throws what a failed read is reported as. */
+type Explain = (error: unknown) => Promise<never>;
 
 export function createReads(
   { readers, replicas, revision }: ReadPools,
-  { identity, migrations, explain, writeLog }: ReadsOptions,
-): Reads {
+  {
+    explain,
+    ...options
+  }: Pick<ReplicaSetOptions, 'identity' | 'migrations' | 'writeLog'> & { readonly explain: Explain },
+) {
   const primary = createServerReads(readers, explain);
   const copies = replicas.map((pool) => createServerReads(pool, explain));
   const all = [primary, ...copies];
@@ -130,17 +115,15 @@ export function createReads(
           primary: primary.run,
           revisionSource: createServerReads(revision, explain).run,
           replicas: copies.map(({ run }) => run),
-          identity,
-          migrations,
-          writeLog,
+          ...options,
         });
   const { run, runOnPrimary } = replicaSet ?? { run: primary.run, runOnPrimary: primary.run };
   const nameOf = createStatementNames();
 
-  const readWith =
+  const readBy =
     (label: string, runStatement: RunStatement): Read =>
-    async (text, values) =>
-      (await runStatement(label, { text, values: [...values] })) as Record<string, unknown>[];
+    <R>(text: string, values: readonly unknown[]) =>
+      runStatement<R[]>(label, { text, values: [...values] });
 
   const readVersion = async (): Promise<string | undefined> => {
     try {
@@ -158,19 +141,30 @@ export function createReads(
   };
 
   return {
+    /** Runs a statement on a replica that has caught up, otherwise on the primary. */
     run,
-    runOnPrimary,
+    /** The name under which a statement is prepared. */
     nameOf,
+    /**
+     * Changes with everything that a search can find, as soon as it is committed. Single-flight. Undefined while the
+     * primary is away and only replicas answer.
+     */
     version: createSingleFlight(readVersion, VERSION_INTERVAL_MS),
-    async readRows(label, text, values, { isShort } = { isShort: true }) {
-      const statement: Statement = { name: nameOf(text), text, values, rowMode: 'array', isShort };
-      return (await run(label, statement)) as string[][];
-    },
-    readAs: (label) => readWith(label, run),
-    readOnPrimaryAs: (label) => readWith(label, runOnPrimary),
-    waitingFor: (pool) => all.find((server) => server.pool === pool)?.waiting() ?? 0,
+    /** Reads anywhere, with rows as objects; the metrics show them under this label. */
+    readAs: (label: string) => readBy(label, run),
+    /** The same with statements that are prepared; `isShort` as in `Statement`. */
+    readPreparedAs:
+      (label: string, isShort = true): Read =>
+      <R>(text: string, values: readonly unknown[]) =>
+        run<R[]>(label, { name: nameOf(text), text, values: [...values], isShort }),
+    /** The same on the primary. */
+    readOnPrimaryAs: (label: string) => readBy(label, runOnPrimary),
+    /** How many reads wait for this pool, in the queue or in a batch; 0 for a pool that is not for reads. */
+    waitingFor: (pool: pg.Pool) => all.find((server) => server.pool === pool)?.waiting() ?? 0,
+    /** How the replicas do, in the order in which they were given. */
     replicas: async () => (await replicaSet?.status()) ?? [],
-    observe(observer) {
+    /** Calls the observer after every read. Returns the function that removes it. */
+    observe(observer: ReadObserver): () => void {
       const removals = all.map((server) => server.observe(observer));
       return () => {
         for (const remove of removals) remove();
@@ -179,32 +173,28 @@ export function createReads(
   };
 }
 
-interface ServerReads {
-  readonly pool: pg.Pool;
-  readonly run: RunStatement;
-  waiting(): number;
-  observe(observer: ReadObserver): () => void;
-}
-
 /** Reads from one server: admission, then the queue. */
-function createServerReads(pool: pg.Pool, explain: ReadsOptions['explain']): ServerReads {
+function createServerReads(pool: pg.Pool, explain: Explain) {
   const probe: Statement = { text: 'select 1', query_timeout: PROBE_TIMEOUT_MS };
   const queue = createReadQueue(pool, { maxWaitMs: READ_WAIT_MS, overloadWaitMs: OVERLOAD_WAIT_MS });
-  const admission = createAdmission({
-    probe: () => withClient(pool, (client) => client.query(probe)),
-    waiting: () => queue.waiting,
-    maxWaiting: pool.options.max * WAITING_PER_CONNECTION,
-  });
+  const waiting = () => queue.waiting;
+  const admission = createAdmission(
+    () => withClient(pool, (client) => client.query(probe)),
+    waiting,
+    pool.options.max * WAITING_PER_CONNECTION,
+  );
+  const run: RunStatement = (label, statement) =>
+    admission.run(label, () => queue.run(statement)).catch(explain);
   return {
     pool,
-    run: (label, statement) => admission.run(label, () => queue.run(statement)).catch(explain),
-    waiting: () => queue.waiting,
+    run,
+    waiting,
     observe: admission.observe,
   };
 }
 
 /** Configuration of a pool of connections for reads. */
-export function configureReadPool(server: ReadingClientConfig): pg.PoolConfig {
+export function configureReadPool(server: pg.ClientConfig): pg.PoolConfig {
   return {
     ...server,
     // The pool's type knows no client that takes a configuration, though the pool gives it one.
@@ -216,6 +206,6 @@ export function configureReadPool(server: ReadingClientConfig): pg.PoolConfig {
 }
 
 /** The same for the connection that reads the revision of the primary. */
-export function configureRevisionPool(server: ReadingClientConfig): pg.PoolConfig {
+export function configureRevisionPool(server: pg.ClientConfig): pg.PoolConfig {
   return { ...configureReadPool(server), query_timeout: POSITION_TIMEOUT_MS };
 }

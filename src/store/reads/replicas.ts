@@ -9,15 +9,17 @@
 import type { WriteLog } from '../../base/log.ts';
 import { identitySql } from '../server/server-facts.ts';
 import { isDoneWithin } from '../server/time-limit.ts';
-import { noRows, type Rows } from './rows.ts';
-import { createSingleFlight } from './single-flight.ts';
-import type { Row, RunStatement, Statement } from './statement.ts';
-import {
-  AWAY_PRIMARY_WAIT_MS,
-  PRIMARY_WAIT_MS,
-  REPLICA_CHECK_INTERVAL_MS,
-  REPLICA_LOG_AFTER_MS,
-} from './tuning.ts';
+import { createSharedRun, createSingleFlight } from './single-flight.ts';
+import { noRows, type Row, type Rows, type RunStatement, type Statement } from './statement.ts';
+
+/** A primary that does not answer with its revision within this time counts as away. Chosen, not measured. */
+const PRIMARY_WAIT_MS = 250;
+/** The same while it is away: a rejection comes at once, and silence is not worth a wait. Chosen, not measured. */
+const AWAY_PRIMARY_WAIT_MS = 50;
+/** Between two checks of a replica that is behind or away. Chosen, not measured. */
+const REPLICA_CHECK_INTERVAL_MS = 100;
+/** A replica that is unused for less time is not logged. Chosen, not measured. */
+const REPLICA_LOG_AFTER_MS = 5_000;
 
 export interface ReplicaStatus {
   /** Its place in DATABASE_REPLICA_URL, from 1. */
@@ -25,13 +27,6 @@ export interface ReplicaStatus {
   /** Changes that this process knows of and the replica does not have; null where it does not answer. */
   readonly lag: number | null;
   readonly isUsed: boolean;
-}
-
-export interface ReplicaSet {
-  /** Runs a statement on a replica that has caught up, otherwise on the primary. */
-  readonly run: RunStatement;
-  readonly runOnPrimary: RunStatement;
-  status(): Promise<readonly ReplicaStatus[]>;
 }
 
 export interface ReplicaSetOptions {
@@ -59,28 +54,32 @@ interface Replica {
   unusedSince: number | undefined;
   /** Whether the log says that it is not used. */
   isLogged: boolean;
-  checking: Promise<void> | undefined;
   checkedAt: number;
+  readonly check: () => Promise<void>;
 }
 
-export function createReplicaSet(options: ReplicaSetOptions): ReplicaSet {
+export function createReplicaSet(options: ReplicaSetOptions) {
   const { primary, revisionSource, identity, migrations, writeLog } = options;
   /** The highest revision that this process has seen, and so the highest that a client may know. */
   let seenRevision = 0;
   let isPrimaryAway = false;
   let turn = 0;
-  const replicas = options.replicas.map(
-    (run, index): Replica => ({
+  const replicas = options.replicas.map((run, index) => {
+    const replica: Replica = {
       name: String(index + 1),
       run,
       isUsed: false,
       revision: undefined,
       unusedSince: performance.now(),
       isLogged: false,
-      checking: undefined,
       checkedAt: Number.NEGATIVE_INFINITY,
-    }),
-  );
+      check: createSharedRun(async () => {
+        await checkNow(replica);
+        replica.checkedAt = performance.now();
+      }),
+    };
+    return replica;
+  });
 
   const recordSeen = (revision: number) => {
     seenRevision = Math.max(seenRevision, revision);
@@ -119,14 +118,6 @@ export function createReplicaSet(options: ReplicaSetOptions): ReplicaSet {
     writeLog(`Replica ${replica.name} is not read from: ${because}`, { level: 'warn' });
   };
 
-  const check = (replica: Replica): Promise<void> => {
-    replica.checking ??= checkNow(replica).finally(() => {
-      replica.checking = undefined;
-      replica.checkedAt = performance.now();
-    });
-    return replica.checking;
-  };
-
   const checkNow = async (replica: Replica): Promise<void> => {
     try {
       const [row] = await replica.run('replica', {
@@ -153,7 +144,7 @@ export function createReplicaSet(options: ReplicaSetOptions): ReplicaSet {
   const candidates = (): readonly Replica[] => {
     const now = performance.now();
     for (const replica of replicas) {
-      if (!replica.isUsed && now - replica.checkedAt >= REPLICA_CHECK_INTERVAL_MS) void check(replica);
+      if (!replica.isUsed && now - replica.checkedAt >= REPLICA_CHECK_INTERVAL_MS) void replica.check();
     }
     const used = replicas.filter(({ isUsed }) => isUsed);
     const first = turn++ % Math.max(1, used.length);
@@ -187,13 +178,14 @@ export function createReplicaSet(options: ReplicaSetOptions): ReplicaSet {
     return runOnPrimary(label, statement);
   };
 
-  for (const replica of replicas) void check(replica);
+  for (const replica of replicas) void replica.check();
   return {
+    /** Runs a statement on a replica that has caught up, otherwise on the primary. */
     run,
     runOnPrimary,
-    async status() {
+    async status(): Promise<readonly ReplicaStatus[]> {
       await learnPrimaryRevision();
-      await Promise.all(replicas.map((replica) => isDoneWithin(PRIMARY_WAIT_MS, check(replica))));
+      await Promise.all(replicas.map((replica) => isDoneWithin(PRIMARY_WAIT_MS, replica.check())));
       return replicas.map(({ name, revision, isUsed }) => ({
         replica: name,
         lag: revision === undefined ? null : Math.max(0, seenRevision - revision),
@@ -216,8 +208,7 @@ async function runStamped<T>(run: RunStatement, label: string, statement: Statem
   const text = `select s.revision as stamp_revision, pg_is_in_recovery() as stamp_is_replica, a.*
     from store_revision s left join (select true as stamp_is_row, answer.* from (${statement.text}) answer) a on true`;
   if (collect) return run(label, { ...statement, text, collect: (rows) => collectStamped(rows, collect) });
-  const rows = await run(label, { ...(statement as Statement), text });
-  return unstamped(rows, statement.rowMode) as Stamped<T>;
+  return unstamped(await run(label, { ...(statement as Statement), text })) as Stamped<T>;
 }
 
 const STAMP_COLUMNS = 3;
@@ -232,27 +223,16 @@ function collectStamped<T>(rows: Rows, collect: (rows: Rows) => T): Stamped<T> {
   };
 }
 
-function unstamped(rows: readonly Row[], rowMode: Statement['rowMode']): Stamped<Row[]> {
+function unstamped(rows: readonly Row[]): Stamped<Row[]> {
   const [first] = rows;
   if (first === undefined) throw missingStamp();
-  if (rowMode === 'array') {
-    const [revision, isReplica, isRow] = first as unknown[];
-    const result = isRow === true ? rows.map((row) => (row as unknown[]).slice(STAMP_COLUMNS)) : [];
-    return { revision: Number(revision), isReplica: isReplica === true, result };
-  }
-  const { stamp_revision: revision, stamp_is_replica: isReplica, stamp_is_row: isRow } = first as StampedRow;
-  const result = isRow === true ? rows.map((row) => withoutStamp(row as StampedRow)) : [];
-  return { revision: Number(revision), isReplica, result };
+  const { stamp_revision: revision, stamp_is_replica: isReplica, stamp_is_row: isRow } = first;
+  const result = isRow === true ? rows.map(withoutStamp) : [];
+  return { revision: Number(revision), isReplica: isReplica === true, result };
 }
 
 function missingStamp(): Error {
   return new Error('The table store_revision has no row');
-}
-
-interface StampedRow extends Record<string, unknown> {
-  readonly stamp_revision: string;
-  readonly stamp_is_replica: boolean;
-  readonly stamp_is_row: boolean | null;
 }
 
 function withoutStamp({
@@ -260,6 +240,6 @@ function withoutStamp({
   stamp_is_replica: _isReplica,
   stamp_is_row: _isRow,
   ...row
-}: StampedRow): Record<string, unknown> {
+}: Row): Row {
   return row;
 }

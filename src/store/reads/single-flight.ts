@@ -29,3 +29,14 @@ export function createSingleFlight<T>(query: () => Promise<T>, intervalMs = 0): 
     return next;
   };
 }
+
+/** Callers share the run that is in flight. */
+export function createSharedRun<T>(run: () => Promise<T>): () => Promise<T> {
+  let current: Promise<T> | undefined;
+  return () => {
+    current ??= run().finally(() => {
+      current = undefined;
+    });
+    return current;
+  };
+}

@@ -1,12 +1,10 @@
-/** A read: a statement, what it is answered with, and what the queue has to know of it. */
+/** A read: a statement, the rows it is answered with, and what the queue has to know of it. */
 import type pg from 'pg';
-import type { RowBound, Rows } from './rows.ts';
 
-export type Row = Record<string, unknown> | unknown[];
+export type Row = Record<string, unknown>;
 
 /** `T` is the type of the result: rows, or what `collect` makes of them. */
 export interface Statement<T = Row[]> extends pg.QueryConfig {
-  readonly rowMode?: 'array';
   /** Makes the result from the rows, which are only valid until it returns. */
   readonly collect?: (rows: Rows) => T;
   /** With `collect`: how many bytes of rows are taken; all of them by default. */
@@ -20,5 +18,46 @@ export interface Statement<T = Row[]> extends pg.QueryConfig {
 /** Runs one statement. Labels are for the metrics; they come from our code, never from a client. */
 export type RunStatement = <T = Row[]>(label: string, statement: Statement<T>) => Promise<T>;
 
-/** Runs one statement and returns its rows as objects. */
-export type Read = (text: string, values: readonly unknown[]) => Promise<Record<string, unknown>[]>;
+/** Runs one statement and returns its rows as objects. `R` is what the statement says of them; nothing checks it. */
+export type Read = <R = Record<string, unknown>>(text: string, values: readonly unknown[]) => Promise<R[]>;
+
+/** The same on a connection that the caller has. */
+export function readWith(client: pg.ClientBase): Read {
+  return async (text, values) => (await client.query(text, [...values])).rows;
+}
+
+/** Rows as bytes. Only valid until the `collect` of the statement returns: what is needed afterwards has to be copied. */
+export interface Rows {
+  readonly count: number;
+  /** Whether there were more rows than the bound of the statement allows. */
+  readonly isCut: boolean;
+  /** How many bytes a value has; 0 for null. */
+  byteLength(row: number, column: number): number;
+  /** Copies a value to `target` at `offset`. Returns the offset of the end of the copy. */
+  copy(row: number, column: number, target: Buffer, offset: number): number;
+  /** The value as a string; empty for null. */
+  text(row: number, column: number): string;
+  /** The same rows without their first columns. */
+  withoutColumns(count: number): Rows;
+}
+
+/** How many bytes of rows a statement takes, counted as PostgreSQL's protocol sends them. */
+export interface RowBound {
+  /** A row that would exceed this, and all rows after it, are dropped (`isCut`). The first row never is. */
+  readonly maxBytes: number;
+  /**
+   * Rows to fetch first. The next fetch asks for as many rows of the same average size as still fit, so that the
+   * database does not send much that is dropped. Nothing else may be sent over the connection meanwhile. Without it,
+   * all rows are fetched at once, in one round trip.
+   */
+  readonly firstRows?: number;
+}
+
+export const noRows: Rows = {
+  count: 0,
+  isCut: false,
+  byteLength: () => 0,
+  copy: (_row, _column, _target, offset) => offset,
+  text: () => '',
+  withoutColumns: () => noRows,
+};

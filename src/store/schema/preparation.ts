@@ -2,17 +2,17 @@
 import type pg from 'pg';
 import type { WriteLog } from '../../base/log.ts';
 import { OperatorError } from '../../base/operator-error.ts';
-import { type Layout, readLayout } from '../cluster/layout.ts';
+import { readLayout } from '../cluster/layout.ts';
 import { requireConnections } from '../server/connection-budget.ts';
 import { isReadOnly, requireReadableTables } from '../server/roles.ts';
 import { identitySql } from '../server/server-facts.ts';
-import { type MigrationReport, migrate, requireSchema } from './migrate.ts';
+import { migrate, requireSchema } from './migrate.ts';
 import { NotInitialisedError } from './schema-errors.ts';
 
 /** What the caller accepts: real data, simulated data, or either. A new store becomes what is asked for. */
 export type StoreContent = 'real' | 'simulated' | 'any';
 
-/** What happens to a database whose schema is missing or older: it is migrated, or refused without a change. */
+/** What happens to a database whose schema is missing or older: it is migrated, or rejected without a change. */
 export type SchemaPolicy = 'migrate' | 'expect';
 
 export interface PreparationOptions {
@@ -27,24 +27,15 @@ export interface PreparationOptions {
   readonly signal: AbortSignal | undefined;
 }
 
-export interface PreparedDatabase {
-  readonly migrations: MigrationReport;
-  readonly simulated: boolean;
-  readonly serverVersion: string;
-  readonly layout: Layout;
-  /** The result of `identitySql`; empty without replicas, which alone are compared by it. */
-  readonly identity: string;
-}
-
 const OLDEST_POSTGRESQL = 15;
 
 /** Throws an OperatorError where the database cannot be used as the options say. */
 export async function prepareDatabase(
   client: pg.ClientBase,
   { content, access, schema, startsProcesses, isEmbedded, hasReplicas, writeLog, signal }: PreparationOptions,
-): Promise<PreparedDatabase> {
+) {
   const serverVersion = (await client.query('show server_version')).rows[0].server_version as string;
-  refuseOldServer(serverVersion);
+  requireServerVersion(serverVersion);
   if (startsProcesses > 1) await requireConnections(client, startsProcesses, isEmbedded);
   const migrations =
     schema === 'migrate' ? await migrate(client, { writeLog, signal }) : await requireSchema(client);
@@ -67,6 +58,7 @@ export async function prepareDatabase(
     simulated: await requireContent(client, content, schema),
     serverVersion,
     layout,
+    /** The result of `identitySql`; empty without replicas, which alone are compared by it. */
     identity: hasReplicas ? await readIdentity(client) : '',
   };
 }
@@ -75,7 +67,7 @@ async function readIdentity(client: pg.ClientBase): Promise<string> {
   return String((await client.query(`select ${identitySql} as identity`)).rows[0].identity);
 }
 
-function refuseOldServer(version: string): void {
+function requireServerVersion(version: string): void {
   if (Number.parseInt(version, 10) >= OLDEST_POSTGRESQL) return;
   throw new OperatorError(
     `The database server is PostgreSQL ${version}; Lanescan needs ${OLDEST_POSTGRESQL} or later.`,

@@ -1,6 +1,11 @@
 /**
- * The guard against older writers: a statement trigger on every table. It rejects sessions that do not declare the schema of
- * the database, or a later one. For all others it costs one comparison a statement, and no round trip.
+ * Programs beside a newer schema.
+ *
+ * Writers: a statement trigger on every table rejects sessions that do not declare the schema of the database, or a later
+ * one. For all others it costs one comparison a statement, and no round trip.
+ *
+ * Readers go on while the tables that they read are unchanged. Once a read fails because a table, a column or a function is
+ * missing, and the schema is newer, reads fail with a SchemaMovedError until the restart.
  */
 import type { ClientBase } from 'pg';
 import { OperatorError } from '../../base/operator-error.ts';
@@ -49,7 +54,27 @@ export function explainRejectedWriter(error: unknown, known: number): unknown {
   return code === REJECTED_WRITER ? new SchemaMovedError(Number(detail), known, { cause: error }) : error;
 }
 
-/** Whether a statement failed because the schema does not have what it names. */
-export function isMissingPart(error: unknown): boolean {
-  return MISSING_PARTS.includes((error as { code?: unknown } | undefined)?.code);
+/** `known` is the number of the latest migration that this program knows, `readSchema` reads that of the database. */
+export function createSchemaWatch(
+  known: number,
+  readSchema: () => Promise<number>,
+  writeLog: (line: string) => void,
+) {
+  let moved: SchemaMovedError | undefined;
+  return {
+    /** Throws the error, or a SchemaMovedError where the schema has moved under the statement that failed. */
+    async explain(error: unknown): Promise<never> {
+      if (!MISSING_PARTS.includes((error as { code?: unknown } | undefined)?.code)) throw error;
+      const schema = moved ? 0 : await readSchema().catch(() => 0);
+      if (schema > known) {
+        moved = new SchemaMovedError(schema, known, { cause: error });
+        writeLog(`${moved.message} ${moved.remedy}`);
+      }
+      throw moved ?? error;
+    },
+    /** Throws a SchemaMovedError once a read has failed with it. */
+    throwIfMoved() {
+      if (moved) throw moved;
+    },
+  };
 }

@@ -11,7 +11,7 @@ import pg from 'pg';
 import { OperatorError } from '../../base/operator-error.ts';
 import { knownSchema } from '../schema/migrate.ts';
 import { declaredSchema } from '../schema/writer-guard.ts';
-import type { DatabasePlace } from '../store-interface.ts';
+import type { DatabasePlace } from '../store.ts';
 import { connectionOf, explainConnectionFailure } from './connection.ts';
 import { type CopyReport, copyDatabase } from './database-copy.ts';
 import { openEmbedded } from './embedded.ts';

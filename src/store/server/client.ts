@@ -33,6 +33,26 @@ export async function withClient<T>(pool: pg.Pool, use: (client: pg.PoolClient) 
   }
 }
 
+/** Lends a connection for some work. */
+export type UseClient = <T>(use: (client: pg.ClientBase) => Promise<T>) => Promise<T>;
+
+/** Runs work in a transaction, whose first statements are `begin`. */
+export async function inTransaction<T>(
+  client: pg.ClientBase,
+  work: () => Promise<T>,
+  begin = 'begin',
+): Promise<T> {
+  await client.query(begin);
+  try {
+    const result = await work();
+    await client.query('commit');
+    return result;
+  } catch (error) {
+    await client.query('rollback').catch(() => undefined);
+    throw error;
+  }
+}
+
 /** A dead peer is noticed by the kernel 10 probes, one a second, after this time without traffic. */
 const KEEPALIVE_AFTER_MS = 10_000;
 const CONNECT_TIMEOUT_MS = 5_000;

@@ -26,13 +26,7 @@ const PROBE_TIMEOUT_MS = 3_000;
 /** SQLSTATE of a connection failure: callers treat it as one that the server reported. */
 const CONNECTION_FAILURE = '08006';
 
-export interface ConnectionWatch {
-  /** Watches every connection that this pool opens from now on, until it is closed. */
-  addPool(pool: pg.Pool): void;
-  /** Destroys the sockets of all open connections; returns their number. */
-  destroyAll(): number;
-  close(): void;
-}
+export type ConnectionWatch = ReturnType<typeof createConnectionWatch>;
 
 interface Observation {
   progress: number;
@@ -48,10 +42,7 @@ interface Observation {
 }
 
 /** Watches connections to the one server that `connection` leads to. */
-export function createConnectionWatch(
-  connection: pg.ClientConfig,
-  writeLog: (line: string) => void,
-): ConnectionWatch {
+export function createConnectionWatch(connection: pg.ClientConfig, writeLog: (line: string) => void) {
   const watched = new Map<WatchedClient, Observation>();
   let isProbing = false;
 
@@ -159,16 +150,17 @@ export function createConnectionWatch(
 
   const checking = setInterval(check, CHECK_INTERVAL_MS).unref();
   return {
-    addPool(pool) {
-      const observe = (client: pg.PoolClient) => watched.get(client as unknown as WatchedClient);
+    /** Watches every connection that this pool opens from now on, until it is closed. */
+    addPool(pool: pg.Pool) {
       const lend = (client: pg.PoolClient, isLent: boolean) => {
-        const seen = observe(client);
+        const seen = watched.get(client as unknown as WatchedClient);
         if (seen) seen.isLent = isLent;
       };
       pool.on('connect', (client) => add(client as unknown as WatchedClient));
       pool.on('acquire', (client) => lend(client, true));
       pool.on('release', (_error, client) => lend(client, false));
     },
+    /** Destroys the sockets of all open connections; returns their number. */
     destroyAll() {
       const open = [...watched.keys()];
       for (const client of open) client.socket.destroy();

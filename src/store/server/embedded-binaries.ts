@@ -25,27 +25,8 @@ export interface ServerUser {
   readonly gid: number;
 }
 
-export interface StartedServer {
-  readonly pid: number | undefined;
-  /** How it ended: `code 0`, another code or a signal. Undefined while it runs. */
-  end(): string | undefined;
-  /** The line of its log with the error that ended it. */
-  failureReason(): Promise<string>;
-  stop(): Promise<void>;
-}
-
-export interface Programs {
-  /** Runs initdb in an empty folder of the server's user. When it returns, the files are on the disk (fsync). */
-  createCluster(folder: string, signal: AbortSignal | undefined): Promise<void>;
-  /** Starts a server that survives the end of this process, however it ends. */
-  startServer(where: {
-    cluster: string;
-    socketFolder: string;
-    log: string;
-    maxConnections: number;
-    stalePid?: number;
-  }): Promise<StartedServer>;
-}
+type Programs = Awaited<ReturnType<typeof preparePrograms>>;
+export type StartedServer = Awaited<ReturnType<Programs['startServer']>>;
 
 /** Paths of programs of one major version. */
 export interface Binaries {
@@ -71,11 +52,12 @@ type Launcher = (
  * await programs.createCluster('/data/postgres', undefined);
  * const server = await programs.startServer({ cluster: '/data/postgres', socketFolder: '/data', log: '/data/log', maxConnections: 200 });
  */
-export async function preparePrograms(user: ServerUser, folder: string, given?: Binaries): Promise<Programs> {
+export async function preparePrograms(user: ServerUser, folder: string, given?: Binaries) {
   const binaries = given ?? (await findBinaries());
   const launcher = await findLauncher(binaries, user, folder);
   return {
-    async createCluster(cluster, signal) {
+    /** Runs initdb in an empty folder of the server's user. When it returns, the files are on the disk (fsync). */
+    async createCluster(cluster: string, signal: AbortSignal | undefined): Promise<void> {
       const how = ['-U', SUPERUSER, '--auth=trust', '--encoding=UTF8', '--locale=C'];
       const { file, args, options } = launcher(binaries.initdb, ['-D', cluster, ...how]);
       const running = run(file, args, options);
@@ -85,7 +67,15 @@ export async function preparePrograms(user: ServerUser, folder: string, given?: 
       await running.finally(() => signal?.removeEventListener('abort', abort));
     },
 
-    async startServer({ cluster, socketFolder, log, maxConnections, stalePid }) {
+    /** Starts a server that survives the end of this process, however it ends. */
+    async startServer(where: {
+      cluster: string;
+      socketFolder: string;
+      log: string;
+      maxConnections: number;
+      stalePid?: number;
+    }) {
+      const { cluster, socketFolder, log, maxConnections, stalePid } = where;
       const settings = Object.entries(await serverSettings(socketFolder, maxConnections));
       const { file, args, options } = launcher(binaries.postgres, [
         ...['-D', cluster],
@@ -119,7 +109,9 @@ export async function preparePrograms(user: ServerUser, folder: string, given?: 
         });
         return {
           pid: child.pid,
+          /** How it ended: `code 0`, another code or a signal. Undefined while it runs. */
           end: () => end,
+          /** The line of its log with the error that ended it. */
           async failureReason() {
             const lines = (await fs.readFile(log)).subarray(start).toString().trim().split('\n');
             // Servers that start at once share the log. Lines from before the log format is set have no process id.
@@ -233,7 +225,7 @@ export async function chooseServerUser(
   }
   const candidates = [...(folderOwner === 0 ? [] : [String(folderOwner)]), 'postgres', '_postgres', 'nobody'];
   for (const candidate of candidates) {
-    // Like initdb, `id` refuses a user without an entry in the user database.
+    // Like initdb, `id` rejects a user without an entry in the user database.
     try {
       const ids = await Promise.all([run('id', ['-u', candidate]), run('id', ['-g', candidate])]);
       const [uid, gid] = ids.map(({ stdout }) => Number(stdout)) as [number, number];
@@ -246,7 +238,7 @@ export async function chooseServerUser(
   );
 }
 
-/** initdb refuses a user without an entry in the user database, as with `docker run --user`. */
+/** initdb rejects a user without an entry in the user database, as with `docker run --user`. */
 function requireEntry(uid: number): void {
   try {
     os.userInfo();

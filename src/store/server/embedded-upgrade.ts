@@ -63,7 +63,7 @@ export async function upgradeEmbedded(options: UpgradeOptions): Promise<UpgradeR
   // Taken before anything is read of the files, so that a replacement at any later moment is noticed.
   const original = await fs.stat(place.cluster).catch(() => undefined);
   const found = await describeCluster(place);
-  // Opening the database refuses files of a newer version.
+  // Opening the database rejects files of a newer version.
   if (found === undefined || Number(found.version) >= Number(MAJOR_VERSION)) return undefined;
   const { version: from, uid, gid } = found;
   const binaries = await findOlderPostgres(from, options.fromBinaries);

@@ -16,10 +16,7 @@ const CHECK_INTERVAL_SECONDS = 5;
 /** Checks in a row without a member. A supervisor that restarts a killed process finds the server still running. */
 const MAX_EMPTY_CHECKS = 6;
 
-export interface Watchdog {
-  /** Closes the connection of this process. The session goes on without it. */
-  disconnect(): void;
-}
+export type Watchdog = Awaited<ReturnType<typeof startWatchdog>>;
 
 const loop = `do $$
 declare
@@ -46,7 +43,7 @@ begin
 end $$`;
 
 /** Starts the watchdog of the server with this socket, unless it has one. Never fails: a server runs without one too. */
-export async function startWatchdog(socketFolder: string): Promise<Watchdog> {
+export async function startWatchdog(socketFolder: string) {
   const client = new pg.Client({
     host: socketFolder,
     port: PORT,
@@ -58,6 +55,7 @@ export async function startWatchdog(socketFolder: string): Promise<Watchdog> {
     options: '-c client_connection_check_interval=0 -c statement_timeout=0',
   });
   client.on('error', () => {});
+  /** Closes the connection of this process. The session goes on without it. */
   const disconnect = () => void client.end().catch(() => {});
   try {
     await client.connect();

@@ -22,28 +22,7 @@ export interface WritePools {
   readonly leases: pg.Pool;
 }
 
-export interface Pools extends ReadPools, WritePools {}
-
-export interface PoolsOptions {
-  readonly primary: pg.ClientConfig;
-  readonly replicas: readonly pg.ClientConfig[];
-  readonly sizes: PoolSizes;
-  /** Whether rows of pages stay bytes, by internals of the driver. */
-  readonly rawRows: boolean;
-  /** The number of the schema that this program knows; writers declare it. */
-  readonly schema: number;
-  readonly writeLog: WriteLog;
-}
-
-export interface OpenPools {
-  readonly writePools: WritePools;
-  /** To be called once. The layout of the store decides how its searches are planned. */
-  openReadPools(layout: Layout): ReadPools;
-  /** Destroys the sockets of all connections. Statements on them fail. */
-  destroyConnections(): void;
-  /** Ends all pools. Statements have a few seconds to finish. */
-  close(): Promise<void>;
-}
+export type OpenPools = ReturnType<typeof openPools>;
 
 const CONNECT_TIMEOUT_MS = 5_000;
 /** How long statements may go on when the pools are closed. */
@@ -55,9 +34,20 @@ const IDLE_TRANSACTION = '-c idle_in_transaction_session_timeout=60000';
 /** Leases and deliveries take milliseconds; one that waits this long is retried. */
 const LEASE_STATEMENT_TIMEOUT = '-c statement_timeout=15000';
 
-/** Opens no connection yet: pools do so on demand. */
-export function openPools(options: PoolsOptions): OpenPools {
-  const { primary, replicas, sizes, rawRows, schema, writeLog } = options;
+/** Opens no connection yet: pools do so on demand. `schema` is the number that this program knows; writers declare it. */
+export function openPools({
+  primary,
+  replicas,
+  sizes,
+  schema,
+  writeLog,
+}: {
+  readonly primary: pg.ClientConfig;
+  readonly replicas: readonly pg.ClientConfig[];
+  readonly sizes: PoolSizes;
+  readonly schema: number;
+  readonly writeLog: WriteLog;
+}) {
   const watches: ConnectionWatch[] = [];
   const watchOf = (server: pg.ClientConfig): ConnectionWatch => {
     const watch = createConnectionWatch(server, writeLog);
@@ -77,21 +67,24 @@ export function openPools(options: PoolsOptions): OpenPools {
     exporters: open(primary, primaryWatch, sizes.exporters, ''),
     leases: open(primary, primaryWatch, sizes.leases, `${LEASE_STATEMENT_TIMEOUT} ${forWrites}`),
   };
+  /** To be called once. The layout of the store decides how its searches are planned. */
   const openReadPools = (layout: Layout): ReadPools => {
     const settings = searchSettings[layout];
     const openReaders = (server: pg.ClientConfig, watch: ConnectionWatch) =>
-      open(configureReadPool({ ...server, rawRows }), watch, sizes.readers, settings);
+      open(configureReadPool(server), watch, sizes.readers, settings);
     return {
       readers: openReaders(primary, primaryWatch),
       replicas: replicas.map((replica) => openReaders(replica, watchOf(replica))),
-      revision: open(configureRevisionPool({ ...primary, rawRows }), primaryWatch, 1, settings),
+      revision: open(configureRevisionPool(primary), primaryWatch, 1, settings),
     };
   };
+  /** Destroys the sockets of all connections. Statements on them fail. */
   const destroyConnections = () => watches.reduce((count, watch) => count + watch.destroyAll(), 0);
   return {
     writePools,
     openReadPools,
     destroyConnections,
+    /** Ends all pools. Statements have a few seconds to finish. */
     async close() {
       const ends = opened.map((pool) => pool.end());
       // A statement that waits for a silent server would keep its pool open for ever.

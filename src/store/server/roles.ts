@@ -1,6 +1,7 @@
 /** Database roles: what the current role may do, and granting read access to another one. */
 import type { ClientBase } from 'pg';
 import { OperatorError } from '../../base/operator-error.ts';
+import { inTransaction } from './client.ts';
 
 /** Whether this role may only read: by its privileges, or because the server is read-only (a replica). */
 export async function isReadOnly(client: ClientBase): Promise<boolean> {
@@ -40,8 +41,7 @@ export async function grantRead(client: ClientBase, role: string): Promise<void>
   );
   const { database, schema, may_connect: mayConnect, may_use: mayUse } = places[0];
   const grantee = client.escapeIdentifier(role);
-  await client.query('begin');
-  try {
+  const grant = async () => {
     // PUBLIC often has these two privileges, and the owner of the tables may not be allowed to grant them.
     if (!mayConnect)
       await client.query(`grant connect on database ${client.escapeIdentifier(database)} to ${grantee}`);
@@ -54,15 +54,14 @@ export async function grantRead(client: ClientBase, role: string): Promise<void>
       [role],
     );
     if (left.length > 0) throw new Error(`permission denied for table ${left[0].name}`);
-    await client.query('commit');
-  } catch (error) {
-    await client.query('rollback');
+  };
+  await inTransaction(client, grant).catch(async (error: Error) => {
     throw new OperatorError(
-      `The role ${await roleName(client)} may not let ${grantee} read: ${(error as Error).message}.`,
+      `The role ${await roleName(client)} may not let ${grantee} read: ${error.message}.`,
       'Nothing was granted. Run this with the role that owns the tables.',
       { cause: error },
     );
-  }
+  });
 }
 
 /** SQL of our tables: those with the owner of the table `migration`. The schema may hold others. Names are quoted. */

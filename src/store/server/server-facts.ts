@@ -67,23 +67,17 @@ export async function readServerFacts(url: string, options: ServerFactsOptions):
 async function queryFacts(client: pg.ClientBase): Promise<ServerFacts> {
   const { rows: servers } = await client.query(
     `select ${identitySql} as identity,
-            pg_is_in_recovery() as is_replica,
-            case when pg_is_in_recovery() then pg_is_wal_replay_paused() else false end as is_paused,
-            exists (select from pg_stat_wal_receiver) as is_receiving,
+            pg_is_in_recovery() as "isReplica",
+            case when pg_is_in_recovery() then pg_is_wal_replay_paused() else false end as "isPaused",
+            exists (select from pg_stat_wal_receiver) as "isReceiving",
             to_regclass('migration') is not null and to_regclass('store') is not null as has_schema`,
   );
-  const [server] = servers;
-  const { rows: content } = server.has_schema
+  const [{ has_schema: hasSchema, ...server }] = servers;
+  const { rows: content } = hasSchema
     ? await client.query('select position, (select max(number) from migration) as migrations from store')
     : { rows: [] };
-  return {
-    identity: server.identity,
-    isReplica: server.is_replica,
-    isPaused: server.is_paused,
-    isReceiving: server.is_receiving,
-    migrations: Number(content[0]?.migrations ?? 0),
-    position: Number(content[0]?.position ?? 0),
-  };
+  const { migrations = 0, position = 0 } = content[0] ?? {};
+  return { ...server, migrations: Number(migrations), position: Number(position) };
 }
 
 function explainError(error: unknown, url: string, variable: string): unknown {

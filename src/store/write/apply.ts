@@ -20,6 +20,7 @@ import {
 import type { Message } from '../../domain/message.ts';
 import type { WriteCoordinator } from '../cluster/write-coordinator.ts';
 import { groupBy } from '../group-by.ts';
+import { inTransaction } from '../server/client.ts';
 import { type Change, foldAll, rowsOfSnapshots, writeChanges } from './changes.ts';
 import { isUnchangedSnapshot, readKnownFacts, readStored } from './known-facts.ts';
 import {
@@ -53,29 +54,17 @@ export function applyFacts(
 ): Promise<ApplyReport> {
   const newFacts = groupBy(facts.filter(isMessageFact), (fact) => factMessageId(fact).slice(2));
   const rows = rowsOfSnapshots(facts);
-  return writes.run(client, () => applyBatch(client, writes, { facts, newFacts, rows, orphaned }, alongside));
+  const work = async () => {
+    const report = await applyInTransaction(client, writes, { facts, newFacts, rows, orphaned });
+    await alongside?.();
+    return report;
+  };
+  return writes.run(client, () => inTransaction(client, work, BEGIN));
 }
 
-async function applyBatch(
-  client: ClientBase,
-  writes: WriteCoordinator,
-  batch: Batch,
-  alongside: (() => Promise<void>) | undefined,
-): Promise<ApplyReport> {
-  // All queries here look up rows by key. Without these settings, the planner may scan a table that has no statistics yet.
-  await client.query(
-    'begin; set local enable_hashjoin = off; set local enable_mergejoin = off; set local enable_seqscan = off',
-  );
-  try {
-    const report = await applyInTransaction(client, writes, batch);
-    await alongside?.();
-    await client.query('commit');
-    return report;
-  } catch (error) {
-    await client.query('rollback').catch(() => undefined);
-    throw error;
-  }
-}
+/** All queries here look up rows by key. Without these settings, the planner may scan a table that has no statistics yet. */
+const BEGIN =
+  'begin; set local enable_hashjoin = off; set local enable_mergejoin = off; set local enable_seqscan = off';
 
 /** Facts, with what was computed from them before the lock. */
 interface Batch {

@@ -6,16 +6,18 @@ import { foldFacts, statusCause } from '../../domain/fold.ts';
 import { statusRank } from '../../domain/lifecycle.ts';
 import { type Message, wireRecord } from '../../domain/message.ts';
 import type { WriteCoordinator } from '../cluster/write-coordinator.ts';
-import { type ColumnType, type CopyColumns, type CopyValue, copyRows } from './copy.ts';
+import { type CopyColumns, type CopyValue, copyRows } from './copy.ts';
 import { earlierAttempts, FACT_COLUMNS, moveToEarlier, writeEarlier } from './earlier-attempts.ts';
 import { factsOf, type KnownFacts, readRecords, type StoredMessage } from './known-facts.ts';
 import {
   type MessageRow,
+  messageColumns,
   messageIdArray,
   messageRow,
   observedTransaction,
   storedSelector,
   type TokenRow,
+  tokenColumns,
   tokenRows,
 } from './message-row.ts';
 import { type CountedMessage, updateStatistics } from './statistics.ts';
@@ -98,7 +100,8 @@ export async function writeChanges(
     const attempt = newAttempt(change.known);
     if (attempt) attemptValues.push([change.known.id, changePosition, attempt.factId, attempt.detailsId]);
     if (!change.message || !change.row) return;
-    messageValues.push(messageColumns(change.row, changePosition, change.isSnapshot));
+    const { row, isSnapshot } = change;
+    messageValues.push([changePosition, isSnapshot, ...rowKeys.map((key) => row[key])]);
     tokens.push(...tokenRows(change.message));
   });
   await copyRows(client, 'message', MESSAGE_COLUMNS, messageValues);
@@ -123,17 +126,8 @@ export async function writeChanges(
 }
 
 export async function writeTokens(client: ClientBase, tokens: readonly TokenRow[]): Promise<void> {
-  const values = tokens.map((token): CopyValue[] => [
-    token.messageId,
-    token.tokenIndex,
-    token.sentAt,
-    token.sourceSelector,
-    token.destSelector,
-    token.sourceToken,
-    token.destToken,
-    token.sourcePool,
-  ]);
-  await copyRows(client, 'message_token', TOKEN_COLUMNS, values);
+  const values = tokens.map((token) => tokenKeys.map((key) => token[key]));
+  await copyRows(client, 'message_token', Object.fromEntries(Object.values(tokenColumns)), values);
 }
 
 function countedOf(row: MessageRow): CountedMessage {
@@ -201,49 +195,13 @@ async function writeSnapshotMarks(client: ClientBase, changes: readonly Change[]
   );
 }
 
-const TOKEN_COLUMNS: CopyColumns = {
-  message_id: 'bytea',
-  token_index: 'smallint',
-  sent_at: 'timestamptz',
-  source_selector: 'bigint',
-  dest_selector: 'bigint',
-  source_token: 'bytea',
-  dest_token: 'bytea',
-  source_pool: 'bytea',
-};
-
-/** The column of each member of `MessageRow`, and its type. A missing member does not compile. */
-const columnsOfRow: Readonly<Record<keyof MessageRow, readonly [column: string, type: ColumnType]>> = {
-  messageId: ['message_id', 'bytea'],
-  sentAt: ['sent_at', 'timestamptz'],
-  sourceSelector: ['source_selector', 'bigint'],
-  destSelector: ['dest_selector', 'bigint'],
-  sequenceNumber: ['sequence_number', 'numeric'],
-  deliveryMs: ['delivery_ms', 'bigint'],
-  finality: ['finality', 'bigint'],
-  summaryLength: ['summary_length', 'integer'],
-  status: ['status', 'smallint'],
-  ready: ['ready', 'boolean'],
-  sender: ['sender', 'bytea'],
-  receiver: ['receiver', 'bytea'],
-  origin: ['origin', 'bytea'],
-  onramp: ['onramp', 'bytea'],
-  sendTransaction: ['send_transaction', 'bytea'],
-  receiptTransaction: ['receipt_transaction', 'bytea'],
-  digest: ['digest', 'bytea'],
-  record: ['record', 'text'],
-};
-const rowKeys = Object.keys(columnsOfRow) as readonly (keyof MessageRow)[];
-
 const MESSAGE_COLUMNS: CopyColumns = {
   position: 'bigint',
   is_snapshot: 'boolean',
-  ...Object.fromEntries(Object.values(columnsOfRow)),
+  ...Object.fromEntries(Object.values(messageColumns)),
 };
-
-function messageColumns(row: MessageRow, position: bigint, isSnapshot: boolean): CopyValue[] {
-  return [position, isSnapshot, ...rowKeys.map((key) => row[key])];
-}
+const rowKeys = Object.keys(messageColumns) as readonly (keyof MessageRow)[];
+const tokenKeys = Object.keys(tokenColumns) as readonly (keyof TokenRow)[];
 
 const HISTORY_COLUMNS: CopyColumns = {
   position: 'bigint',

@@ -10,6 +10,7 @@ import type {
 } from '../../domain/facts.ts';
 import { joinSnapshots } from '../../domain/fold.ts';
 import type { Message } from '../../domain/message.ts';
+import { readWith } from '../reads/reads.ts';
 import { KEPT_ATTEMPTS, readEarlierIds } from './earlier-attempts.ts';
 import { factId, rangesCovering } from './lane-facts.ts';
 import { type MessageRow, messageIdArray } from './message-row.ts';
@@ -178,7 +179,7 @@ async function addCoveringRanges(client: ClientBase, all: readonly KnownFacts[])
     return message ? [{ known, message }] : [];
   });
   const covering = await rangesCovering(
-    async (text, values) => (await client.query(text, [...values])).rows,
+    readWith(client),
     sent.map(({ message }) => message),
   );
   for (const [index, ranges] of covering) sent[index]?.known.ranges.push(...ranges);

@@ -9,6 +9,7 @@ import type { ClientBase } from 'pg';
 import type { Lane, Observation, RangeFact, RootFact, SentMessage } from '../../domain/facts.ts';
 import { networkBySelector } from '../../domain/networks/networks.ts';
 import type { Read } from '../reads/reads.ts';
+import { columnsOf } from '../sql.ts';
 import { restoreEarlier } from './earlier-attempts.ts';
 import { addressColumn, observedTransaction, storedSelector } from './message-row.ts';
 
@@ -62,11 +63,9 @@ function laneKey(lane: Lane): Omit<RangeKey, 'from' | 'to'> {
 /** Whether any of them was not stored yet. */
 export async function writeRangeFacts(client: ClientBase, facts: readonly RangeFact[]): Promise<boolean> {
   if (facts.length === 0) return false;
-  const rows = facts.flatMap((fact) => {
-    const body = JSON.stringify(fact);
-    const root = rootColumn(fact.merkleRoot);
-    return rangePieces(fact).map((piece) => ({ seen: fact.seen, root, body, piece }));
-  });
+  const rows = facts.flatMap((fact) =>
+    rangePieces(fact).map((piece) => ({ ...piece, ...factColumns(fact) })),
+  );
   const { rowCount } = await client.query(
     `insert into lane_fact (source_selector, dest_selector, onramp, to_sequence, from_sequence, fact_id,
                             network, block_hash, merkle_root, transaction, body)
@@ -77,17 +76,8 @@ export async function writeRangeFacts(client: ClientBase, facts: readonly RangeF
        as t (source, dest, onramp, upper_end, lower_end, fact_id, network, block_hash, root, transaction, body)
      on conflict do nothing`,
     [
-      rows.map(({ piece }) => piece.sourceSelector),
-      rows.map(({ piece }) => piece.destSelector),
-      rows.map(({ piece }) => piece.onramp),
-      rows.map(({ piece }) => piece.to),
-      rows.map(({ piece }) => piece.from),
-      rows.map(({ body }) => factId(body)),
-      rows.map(({ seen }) => storedSelector(seen.network)),
-      rows.map(({ seen }) => seen.blockHash),
-      rows.map(({ root }) => root),
-      rows.map(({ seen }) => observedTransaction(seen)),
-      rows.map(({ body }) => body),
+      ...columnsOf(rows, 'sourceSelector', 'destSelector', 'onramp', 'to', 'from'),
+      ...columnsOf(rows, 'id', 'network', 'blockHash', 'root', 'transaction', 'body'),
     ],
   );
   return (rowCount ?? 0) > 0;
@@ -99,38 +89,42 @@ export async function writeRootFacts(
   facts: readonly RootFact[],
 ): Promise<{ readonly ranges: readonly RangeKey[]; readonly hasNew: boolean }> {
   if (facts.length === 0) return { ranges: [], hasNew: false };
-  const networks = facts.map(({ seen }) => storedSelector(seen.network));
-  const roots = facts.map(({ merkleRoot }) => rootColumn(merkleRoot));
-  const bodies = facts.map((fact) => JSON.stringify(fact));
+  const rows = facts.map(factColumns);
   const { rowCount } = await client.query(
     `insert into root_blessing (network, merkle_root, fact_id, block_hash, transaction, body)
      select network, decode(root, 'hex'), decode(fact_id, 'hex'), block_hash, decode(transaction, 'hex'), body
      from unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
        as t (network, root, fact_id, block_hash, transaction, body)
      on conflict do nothing`,
-    [
-      networks,
-      roots,
-      bodies.map(factId),
-      facts.map(({ seen }) => seen.blockHash),
-      facts.map(({ seen }) => observedTransaction(seen)),
-      bodies,
-    ],
+    columnsOf(rows, 'network', 'root', 'id', 'blockHash', 'transaction', 'body'),
   );
-  return { ranges: await rangesOfRoots(client, networks, roots), hasNew: (rowCount ?? 0) > 0 };
+  return { ranges: await rangesOfRoots(client, rows), hasNew: (rowCount ?? 0) > 0 };
+}
+
+/** What the tables of both kinds of facts have in common. */
+function factColumns(fact: RangeFact | RootFact) {
+  const { network, blockHash } = fact.seen;
+  const body = JSON.stringify(fact);
+  return {
+    id: factId(body),
+    network: storedSelector(network),
+    blockHash,
+    root: rootColumn(fact.merkleRoot),
+    transaction: observedTransaction(fact.seen),
+    body,
+  };
 }
 
 /** The ranges that were committed under these roots on these networks. */
 async function rangesOfRoots(
   client: ClientBase,
-  networks: readonly string[],
-  roots: readonly string[],
+  roots: readonly { readonly network: string; readonly root: string }[],
 ): Promise<readonly RangeKey[]> {
   const { rows } = await client.query(
     `select ${RANGE_KEY} from unnest($1::bigint[], $2::text[]) as blessed (network, root)
      join lane_fact on lane_fact.network = blessed.network
        and lane_fact.merkle_root = decode(blessed.root, 'hex')`,
-    [networks, roots],
+    columnsOf(roots, 'network', 'root'),
   );
   return rows;
 }
@@ -154,42 +148,28 @@ export async function retract(
     orphaned.map((block) => storedSelector(block.network)),
     orphaned.map((block) => block.blockHash),
   ];
-  const deleteFrom = async (table: 'fact' | 'earlier_attempt') => {
+  const deleteFrom = async (table: string, returning: string) => {
     const { rows } = await client.query(
       `delete from ${table} using unnest($1::bigint[], $2::text[]) as orphan (network, block_hash)
-       where ${table}.network = orphan.network and ${table}.block_hash = orphan.block_hash
-       returning message_id, fact_id, kind, case when kind in ('Executed', 'ExecutionDetails') then body end as body`,
+       where ${table}.network = orphan.network and ${table}.block_hash = orphan.block_hash returning ${returning}`,
       blocks,
     );
     return rows;
   };
-  const facts = [...(await deleteFrom('fact')), ...(await deleteFrom('earlier_attempt'))];
+  const fact = `message_id, fact_id, kind, case when kind in ('Executed', 'ExecutionDetails') then body end as body`;
+  const facts = [...(await deleteFrom('fact', fact)), ...(await deleteFrom('earlier_attempt', fact))];
   const attempts = facts.filter(({ body }) => body !== null);
   await keepRemovedAttempts(client, attempts);
   await restoreEarlier(
     client,
     attempts.map(({ message_id }) => message_id.toString('hex')),
   );
-  const ranges = await client.query(
-    `delete from lane_fact using unnest($1::bigint[], $2::text[]) as orphan (network, block_hash)
-     where lane_fact.network = orphan.network and lane_fact.block_hash = orphan.block_hash
-     returning ${RANGE_KEY}`,
-    blocks,
-  );
-  const blessings = await client.query(
-    `delete from root_blessing using unnest($1::bigint[], $2::text[]) as orphan (network, block_hash)
-     where root_blessing.network = orphan.network and root_blessing.block_hash = orphan.block_hash
-     returning root_blessing.network, encode(merkle_root, 'hex') as root`,
-    blocks,
-  );
-  const unblessedRanges = await rangesOfRoots(
-    client,
-    blessings.rows.map((row) => row.network),
-    blessings.rows.map((row) => row.root),
-  );
+  const ranges = await deleteFrom('lane_fact', RANGE_KEY);
+  const blessing = `root_blessing.network, encode(merkle_root, 'hex') as root`;
+  const unblessedRanges = await rangesOfRoots(client, await deleteFrom('root_blessing', blessing));
   return {
     messageIds: facts.map((row) => row.message_id.toString('hex')),
-    ranges: [...ranges.rows, ...unblessedRanges],
+    ranges: [...ranges, ...unblessedRanges],
   };
 }
 
@@ -204,12 +184,7 @@ async function keepRemovedAttempts(
      select message_id, fact_id, kind, now(), body
      from unnest($1::bytea[], $2::bytea[], $3::text[], $4::text[]) as removed (message_id, fact_id, kind, body)
      on conflict (message_id, fact_id) do update set removed_at = excluded.removed_at`,
-    [
-      facts.map(({ message_id }) => message_id),
-      facts.map(({ fact_id }) => fact_id),
-      facts.map(({ kind }) => kind),
-      facts.map(({ body }) => body),
-    ],
+    columnsOf(facts, 'message_id', 'fact_id', 'kind', 'body'),
   );
 }
 
@@ -227,13 +202,7 @@ export async function messagesInRanges(
        where source_selector = r.source and dest_selector = r.dest and onramp = decode(r.onramp, 'hex')
          and sequence_number between r.lower_end and r.upper_end
        order by sequence_number) m`,
-    [
-      ranges.map((range) => range.sourceSelector),
-      ranges.map((range) => range.destSelector),
-      ranges.map((range) => range.onramp),
-      ranges.map((range) => range.from),
-      ranges.map((range) => range.to),
-    ],
+    columnsOf(ranges, 'sourceSelector', 'destSelector', 'onramp', 'from', 'to'),
   );
   return rows.map((row) => row.id);
 }

@@ -5,41 +5,48 @@ import type { Observation } from '../../domain/facts.ts';
 import { statusRank } from '../../domain/lifecycle.ts';
 import { type Message, wireRecord } from '../../domain/message.ts';
 import { networkBySelector } from '../../domain/networks/networks.ts';
+import type { ColumnType } from './copy.ts';
 
 /** Columns as COPY takes them: text, with bytes in hex, null as null. */
-export interface MessageRow {
-  readonly messageId: string;
-  readonly sentAt: string;
-  readonly sourceSelector: string;
-  readonly destSelector: string;
-  readonly sequenceNumber: string;
-  readonly deliveryMs: number | null;
-  readonly finality: number;
-  readonly summaryLength: number;
-  readonly status: number;
-  readonly ready: boolean;
-  readonly sender: string;
-  readonly receiver: string;
-  readonly origin: string;
-  readonly onramp: string;
-  readonly sendTransaction: string;
-  readonly receiptTransaction: string | null;
-  readonly digest: string;
-  readonly record: string;
-}
+export type MessageRow = Readonly<ReturnType<typeof messageRow>>;
+export type TokenRow = Readonly<ReturnType<typeof tokenRows>[number]>;
 
-export interface TokenRow {
-  readonly messageId: string;
-  readonly tokenIndex: number;
-  readonly sentAt: string;
-  readonly sourceSelector: string;
-  readonly destSelector: string;
-  readonly sourceToken: string;
-  readonly destToken: string;
-  readonly sourcePool: string;
-}
+type ColumnsOf<Row> = Readonly<Record<keyof Row, readonly [column: string, type: ColumnType]>>;
 
-export function messageRow(message: Message): MessageRow {
+/** The column of each member of `MessageRow`, and its type. A missing member does not compile. */
+export const messageColumns: ColumnsOf<MessageRow> = {
+  messageId: ['message_id', 'bytea'],
+  sentAt: ['sent_at', 'timestamptz'],
+  sourceSelector: ['source_selector', 'bigint'],
+  destSelector: ['dest_selector', 'bigint'],
+  sequenceNumber: ['sequence_number', 'numeric'],
+  deliveryMs: ['delivery_ms', 'bigint'],
+  finality: ['finality', 'bigint'],
+  summaryLength: ['summary_length', 'integer'],
+  status: ['status', 'smallint'],
+  ready: ['ready', 'boolean'],
+  sender: ['sender', 'bytea'],
+  receiver: ['receiver', 'bytea'],
+  origin: ['origin', 'bytea'],
+  onramp: ['onramp', 'bytea'],
+  sendTransaction: ['send_transaction', 'bytea'],
+  receiptTransaction: ['receipt_transaction', 'bytea'],
+  digest: ['digest', 'bytea'],
+  record: ['record', 'text'],
+};
+
+export const tokenColumns: ColumnsOf<TokenRow> = {
+  messageId: ['message_id', 'bytea'],
+  tokenIndex: ['token_index', 'smallint'],
+  sentAt: ['sent_at', 'timestamptz'],
+  sourceSelector: ['source_selector', 'bigint'],
+  destSelector: ['dest_selector', 'bigint'],
+  sourceToken: ['source_token', 'bytea'],
+  destToken: ['dest_token', 'bytea'],
+  sourcePool: ['source_pool', 'bytea'],
+};
+
+export function messageRow(message: Message) {
   const source = message.sourceNetworkInfo.chainFamily;
   const dest = message.destNetworkInfo.chainFamily;
   const { json, summaryLength } = wireRecord(message);
@@ -68,7 +75,7 @@ export function messageRow(message: Message): MessageRow {
   };
 }
 
-export function tokenRows(message: Message): TokenRow[] {
+export function tokenRows(message: Message) {
   const source = message.sourceNetworkInfo.chainFamily;
   const dest = message.destNetworkInfo.chainFamily;
   return message.tokenAmounts.map((token, tokenIndex) => ({
@@ -85,17 +92,8 @@ export function tokenRows(message: Message): TokenRow[] {
 
 /** An unsigned 64-bit selector in PostgreSQL's signed bigint. */
 export function storedSelector(selector: string): string {
-  const known = storedSelectors.get(selector);
-  if (known !== undefined) return known;
-  const stored = BigInt.asIntN(64, BigInt(selector)).toString();
-  if (storedSelectors.size >= MAX_STORED_SELECTORS) storedSelectors.clear();
-  storedSelectors.set(selector, stored);
-  return stored;
+  return BigInt.asIntN(64, BigInt(selector)).toString();
 }
-
-/** There are a few hundred networks. */
-const storedSelectors = new Map<string, string>();
-const MAX_STORED_SELECTORS = 1_000;
 
 export function addressColumn(text: string, family: ChainFamily): string {
   const spelling = parseAddress(text, family);

@@ -7,6 +7,7 @@ import { addFlatHistogram, deliveryBucket, flatHistogram } from '../../domain/de
 import { statusRank } from '../../domain/lifecycle.ts';
 import type { Message } from '../../domain/message.ts';
 import { groupBy } from '../group-by.ts';
+import { columnsOf } from '../sql.ts';
 import { messageIdArray } from './message-row.ts';
 
 /** The fields of a message that statistics count. */
@@ -47,18 +48,19 @@ export async function updateStatistics(
   changes: readonly CountedChange[],
   messages: readonly LaneMessage[],
 ): Promise<void> {
-  await addCounts(client, 'lane_total', countChanges(changes, laneTotalKey), [
-    ['source_selector', 'bigint'],
-    ['dest_selector', 'bigint'],
-    ['status', 'smallint'],
-    ['ready', 'boolean'],
-  ]);
-  await addCounts(client, 'day_total', countChanges(changes, dayTotalKey), [
-    ['day', 'date'],
-    ['source_selector', 'bigint'],
-    ['dest_selector', 'bigint'],
-    ['status', 'smallint'],
-  ]);
+  const lane = { source_selector: 'bigint', dest_selector: 'bigint' };
+  await addCounts(
+    client,
+    'lane_total',
+    { ...lane, status: 'smallint', ready: 'boolean' },
+    countChanges(changes, (counted) => [...laneOf(counted), counted.status, counted.ready]),
+  );
+  await addCounts(
+    client,
+    'day_total',
+    { day: 'date', ...lane, status: 'smallint' },
+    countChanges(changes, (counted) => [counted.day, ...laneOf(counted), counted.status]),
+  );
   await addDeliveries(client, countChanges(changes, deliveryKey));
   await redescribeLanes(client, changes);
   await describeLanes(client, messages);
@@ -67,26 +69,14 @@ export async function updateStatistics(
 
 // --- Counts ------------------------------------------------------------------------------------------
 
-/** The columns of a count's key, with commas between them. */
-type CountKey = string;
+const laneOf = ({ sourceSelector, destSelector }: CountedMessage) => [sourceSelector, destSelector];
 
-function laneTotalKey({ sourceSelector, destSelector, status, ready }: CountedMessage): CountKey {
-  return `${sourceSelector},${destSelector},${status},${ready}`;
-}
+/** The columns of a count's key. */
+type CountKey = readonly (string | number | boolean)[];
 
-function dayTotalKey({ day, sourceSelector, destSelector, status }: CountedMessage): CountKey {
-  return `${day},${sourceSelector},${destSelector},${status}`;
-}
-
-function deliveryKey({
-  sourceSelector,
-  destSelector,
-  day,
-  status,
-  deliveryMs,
-}: CountedMessage): CountKey | undefined {
-  if (status !== SUCCESS || deliveryMs === null) return undefined;
-  return `${sourceSelector},${destSelector},${day},${deliveryBucket(deliveryMs)}`;
+function deliveryKey(counted: CountedMessage): CountKey | undefined {
+  if (counted.status !== SUCCESS || counted.deliveryMs === null) return undefined;
+  return [...laneOf(counted), counted.day, deliveryBucket(counted.deliveryMs)];
 }
 
 const SUCCESS = statusRank('SUCCESS');
@@ -101,9 +91,9 @@ function countChanges(
   changes: readonly CountedChange[],
   keyOf: (counted: CountedMessage) => CountKey | undefined,
 ): CountChange[] {
-  const deltas = new Map<CountKey, number>();
+  const deltas = new Map<string, number>();
   const add = (counted: CountedMessage | undefined, amount: number) => {
-    const key = counted && keyOf(counted);
+    const key = counted && keyOf(counted)?.join();
     if (key !== undefined) deltas.set(key, (deltas.get(key) ?? 0) + amount);
   };
   for (const { before, after } of changes) {
@@ -118,17 +108,16 @@ function countChanges(
 async function addCounts(
   client: ClientBase,
   table: string,
+  columns: Readonly<Record<string, string>>,
   deltas: readonly CountChange[],
-  columns: readonly (readonly [name: string, type: string])[],
 ): Promise<void> {
   if (deltas.length === 0) return;
-  const names = columns.map(([name]) => name).join(', ');
-  const arrays = columns.map(([, type], index) => `$${index + 1}::${type}[]`).join(', ');
+  const names = Object.keys(columns);
+  const arrays = [...Object.values(columns), 'bigint'].map((type, index) => `$${index + 1}::${type}[]`);
   await client.query(
-    `insert into ${table} as t (${names}, messages)
-     select * from unnest(${arrays}, $${columns.length + 1}::bigint[])
+    `insert into ${table} as t (${names}, messages) select * from unnest(${arrays})
      on conflict (${names}) do update set messages = t.messages + excluded.messages`,
-    [...columns.map((_, index) => deltas.map(({ key }) => key[index])), deltas.map(({ delta }) => delta)],
+    [...names.map((_, index) => deltas.map(({ key }) => key[index])), deltas.map(({ delta }) => delta)],
   );
 }
 
@@ -260,9 +249,7 @@ async function describeLanes(client: ClientBase, messages: readonly LaneMessage[
            description = excluded.description
        where (excluded.last_sent_at, excluded.newest_message) >= (t.last_sent_at, t.newest_message)`,
     [
-      ...laneArrays(rows),
-      rows.map((row) => row.messageId),
-      rows.map((row) => row.sentAt),
+      ...columnsOf(rows, ...LANE, 'messageId', 'sentAt'),
       [...newest.values()].map(({ message }) => describeLane(message)),
     ],
   );
@@ -276,7 +263,8 @@ function isOlder({ row: one }: LaneMessage, { row: other }: LaneMessage): boolea
 // --- Runs of sequence numbers ------------------------------------------------------------------------
 
 /** Each on-ramp has its own sequence numbers. */
-type LaneKey = Pick<CountedMessage, 'sourceSelector' | 'destSelector' | 'onramp'>;
+type LaneKey = Pick<CountedMessage, (typeof LANE)[number]>;
+const LANE = ['sourceSelector', 'destSelector', 'onramp'] as const;
 
 function laneKey({ sourceSelector, destSelector, onramp }: LaneKey): string {
   return `${sourceSelector},${destSelector},${onramp}`;
@@ -306,7 +294,7 @@ async function updateRuns(client: ClientBase, changes: readonly CountedChange[])
   });
   await insertRuns(
     client,
-    outcome.flatMap(({ lane, after }) => after.map((run) => ({ lane, run }))),
+    outcome.flatMap(({ lane, after }) => after.map((run) => ({ ...lane, ...run }))),
   );
   await client.query(
     `update lane_onramp t set present = t.present + n.present, runs = t.runs + n.runs
@@ -314,7 +302,10 @@ async function updateRuns(client: ClientBase, changes: readonly CountedChange[])
        as n (source, dest, onramp, present, runs)
      where source_selector = source and dest_selector = dest and t.onramp = decode(n.onramp, 'hex')`,
     [
-      ...laneArrays(outcome.map(({ lane }) => lane)),
+      ...columnsOf(
+        outcome.map(({ lane }) => lane),
+        ...LANE,
+      ),
       outcome.map(({ before, after }) => String(countNumbers(after) - countNumbers(before))),
       outcome.map(({ before, after }) => after.length - before.length),
     ],
@@ -342,7 +333,7 @@ function numbersByLane(changes: readonly CountedChange[]): Map<string, LaneNumbe
 /** A number that another message still has is not removed. */
 async function keepNumbersInUse(client: ClientBase, lanes: ReadonlyMap<string, LaneNumbers>): Promise<void> {
   const removed = [...lanes.values()].flatMap(({ lane, removed }) =>
-    [...removed].map((number) => ({ lane, number })),
+    [...removed].map((number) => ({ ...lane, number: String(number) })),
   );
   if (removed.length === 0) return;
   const { rows } = await client.query(
@@ -350,7 +341,7 @@ async function keepNumbersInUse(client: ClientBase, lanes: ReadonlyMap<string, L
      from unnest($1::bigint[], $2::bigint[], $3::text[], $4::numeric[]) as n (source, dest, onramp, number)
      join message m on m.source_selector = n.source and m.dest_selector = n.dest
        and m.onramp = decode(n.onramp, 'hex') and m.sequence_number = n.number`,
-    [...laneArrays(removed.map(({ lane }) => lane)), removed.map(({ number }) => String(number))],
+    columnsOf(removed, ...LANE, 'number'),
   );
   for (const row of rows) lanes.get(laneKey(row))?.removed.delete(BigInt(row.number));
 }
@@ -403,7 +394,7 @@ async function deleteTouchedRuns(
   lanes: ReadonlyMap<string, LaneNumbers>,
 ): Promise<Map<string, Run[]>> {
   const changing = [...lanes.values()].flatMap(({ lane, added, removed }) =>
-    runsOf([...added, ...removed]).map((run) => ({ lane, run })),
+    runsOf([...added, ...removed]).map((run) => ({ ...lane, ...run })),
   );
   const { rows } = await client.query(
     `delete from lane_run r
@@ -427,7 +418,7 @@ async function deleteTouchedRuns(
        and r.from_sequence = touched.from_sequence
      returning r.source_selector as "sourceSelector", r.dest_selector as "destSelector",
                encode(r.onramp, 'hex') as onramp, r.from_sequence, r.to_sequence`,
-    [...laneArrays(changing.map(({ lane }) => lane)), ...runArrays(changing.map(({ run }) => run))],
+    columnsOf(changing.map(asText), ...LANE, 'from', 'to'),
   );
   const runOf = ({ from_sequence: from, to_sequence: to }: Record<string, string>): Run => ({
     from: BigInt(from as string),
@@ -436,28 +427,17 @@ async function deleteTouchedRuns(
   return new Map([...groupBy(rows, laneKey)].map(([key, group]) => [key, group.map(runOf)]));
 }
 
-async function insertRuns(
-  client: ClientBase,
-  runs: readonly { readonly lane: LaneKey; readonly run: Run }[],
-): Promise<void> {
+async function insertRuns(client: ClientBase, runs: readonly (LaneKey & Run)[]): Promise<void> {
   if (runs.length === 0) return;
   await client.query(
     `insert into lane_run (source_selector, dest_selector, onramp, from_sequence, to_sequence)
      select source, dest, decode(onramp, 'hex'), lower_end, upper_end
      from unnest($1::bigint[], $2::bigint[], $3::text[], $4::numeric[], $5::numeric[])
        as n (source, dest, onramp, lower_end, upper_end)`,
-    [...laneArrays(runs.map(({ lane }) => lane)), ...runArrays(runs.map(({ run }) => run))],
+    columnsOf(runs.map(asText), ...LANE, 'from', 'to'),
   );
 }
 
-function laneArrays(lanes: readonly LaneKey[]): readonly string[][] {
-  return [
-    lanes.map((lane) => lane.sourceSelector),
-    lanes.map((lane) => lane.destSelector),
-    lanes.map((lane) => lane.onramp),
-  ];
-}
-
-function runArrays(runs: readonly Run[]): readonly string[][] {
-  return [runs.map(({ from }) => from.toString()), runs.map(({ to }) => to.toString())];
+function asText({ from, to, ...lane }: LaneKey & Run) {
+  return { ...lane, from: String(from), to: String(to) };
 }

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import type { Attempt, Attempts, Failures } from '../../../src/api/routes/history-schema.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import { type RunningServer, startServer } from '../../api/running-server.ts';
+import { startNodeProxy } from '../../chain/node-proxy.ts';
 import { lanescan } from '../../cli/program.ts';
 import { TOKEN_PROGRAM } from '../../solana/ccip-calls.ts';
 import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
@@ -229,14 +230,28 @@ describe('lanescan show', () => {
   });
 });
 
-test('a store that was indexed before reads in how executions failed, as pending slots', async () => {
+test('a store that was indexed before reads in how executions failed, as pending slots that progress shows meanwhile', async () => {
   const client = new pg.Client(server.store.url);
   await client.connect();
   onTestFinished(() => client.end());
   await client.query(`delete from fact where kind = 'ExecutionDetails'`);
   await client.query('update index_network set lacks_attempts = true');
   expect((await attemptsOf(messageOf(0))).map(({ reason }) => reason)).toEqual([null]);
+  // Held up: the endpoint answers for no transaction.
+  const proxy = await startNodeProxy(provider.url.href);
+  onTestFinished(proxy.close);
+  let release: () => void = () => undefined;
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  proxy.interfere = ({ method }, truth) => (method === 'getTransaction' ? held.then(() => truth) : truth);
+  const source = { ...sourceOf(world, [provider]), rpc: [proxy.url] };
+  await indexOnce(server.store, source, { until: (status) => (status?.worker?.owedBlocks ?? 0) > 0 });
+  const pendingSlots = async () => (await server.store.networkProgress()).map(({ owedBlocks }) => owedBlocks);
+  expect(await pendingSlots()).toEqual([expect.toSatisfy((slots) => slots > 0)]);
+  release();
   await indexOnce(server.store, sourceOf(world, [provider]));
+  expect(await pendingSlots()).toEqual([0]);
   expect((await attemptsOf(messageOf(0))).map(({ reason }) => reason?.code)).toEqual(['TooSpicy']);
   const { rows } = await client.query('select lacks_attempts from index_network');
   expect(rows).toEqual([{ lacks_attempts: false }]);

@@ -1,10 +1,10 @@
-/** Rows as bytes, raw and from the driver: chunks that end anywhere and are overwritten, bounds, failures, time limits. */
+/** Rows as bytes: chunks that end anywhere and are overwritten, bounds, failures, time limits. */
 import { Buffer } from 'node:buffer';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createMessageSplitter } from '../../../src/store/reads/raw-rows.ts';
 import { ReadingClient } from '../../../src/store/reads/reading-client.ts';
-import type { RowBound, Rows } from '../../../src/store/reads/rows.ts';
+import type { RowBound, Rows } from '../../../src/store/reads/statement.ts';
 import { createTestDatabase, type TestDatabase } from '../../database.ts';
 
 function message(code: string, content: Buffer): Buffer {
@@ -91,16 +91,13 @@ describe('the splitter of messages', () => {
   });
 });
 
-describe.each([
-  ['raw rows', true],
-  ['rows of the driver', false],
-])('%s', (_name, rawRows) => {
+describe('raw rows', () => {
   let database: TestDatabase;
   let client: ReadingClient;
 
   beforeEach(async () => {
     database = await createTestDatabase({ empty: true });
-    client = new ReadingClient({ connectionString: database.url, rawRows });
+    client = new ReadingClient({ connectionString: database.url });
     await client.connect();
   });
   afterEach(async () => {

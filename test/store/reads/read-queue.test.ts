@@ -1,7 +1,7 @@
 /** The queue of reads: pipelined batches, LIFO and load shedding in overload, and connections that break. */
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { DatabaseBusyError } from '../../../src/store/reads/errors.ts';
+import { DatabaseBusyError } from '../../../src/store/reads/admission.ts';
 import { createReadQueue, type ReadQueue } from '../../../src/store/reads/read-queue.ts';
 import { ReadingClient } from '../../../src/store/reads/reading-client.ts';
 import type { Statement } from '../../../src/store/reads/statement.ts';
@@ -35,12 +35,11 @@ function openQueue(max: number, options = patient): ReadQueue {
 const statement = (text: string, values: unknown[] = [], more: Partial<Statement> = {}): Statement => ({
   text,
   values,
-  rowMode: 'array',
   isShort: true,
   ...more,
 });
 const number = (n: number) =>
-  statement('select $1::int, pg_backend_pid()', [n], { name: 'number' }) as Statement;
+  statement('select $1::int as n, pg_backend_pid() as pid', [n], { name: 'number' }) as Statement;
 const sleep = (seconds: number, isShort: boolean) =>
   statement('select 1 from pg_sleep($1)', [seconds], { isShort });
 
@@ -52,7 +51,7 @@ test('every read gets its own rows, and many are pipelined', async () => {
     // In the first round no connection has prepared the statement, and each read goes alone.
     if (round === 1) pool.on('acquire', () => lent++);
     const rows = await Promise.all(numbers.map((n) => queue.run(number(n))));
-    expect(rows.map(([row]) => (row as number[])[0])).toEqual(numbers);
+    expect(rows.map(([row]) => row?.n)).toEqual(numbers);
   }
   expect(lent).toBeLessThan(4 * numbers.length);
   expect(queue.waiting).toBe(0);
@@ -61,14 +60,14 @@ test('every read gets its own rows, and many are pipelined', async () => {
 test('a read that fails fails alone', async () => {
   const queue = openQueue(1);
   const asked = Array.from({ length: 40 }, (_, n) =>
-    queue.run(statement('select 100 / $1::int', [n % 10], { name: 'share' })),
+    queue.run(statement('select 100 / $1::int as quotient', [n % 10], { name: 'share' })),
   );
   const outcomes = await Promise.allSettled(asked);
   for (const [n, outcome] of outcomes.entries()) {
     if (n % 10 === 0) {
       expect(outcome).toMatchObject({ status: 'rejected', reason: { message: 'division by zero' } });
     } else {
-      expect(outcome).toEqual({ status: 'fulfilled', value: [[Math.floor(100 / (n % 10))]] });
+      expect(outcome).toEqual({ status: 'fulfilled', value: [{ quotient: Math.floor(100 / (n % 10)) }] });
     }
   }
 });
@@ -81,7 +80,7 @@ test('a statement that cannot be prepared does not make other reads fail', async
     outcome.status === 'rejected' ? outcome.reason.message : outcome.value[0],
   );
   const missing = 'relation "nowhere" does not exist';
-  expect(reasons).toEqual([missing, missing, [1, expect.any(Number)], missing, missing]);
+  expect(reasons).toEqual([missing, missing, { n: 1, pid: expect.any(Number) }, missing, missing]);
 });
 
 test('no read waits behind a long one', { tags: 'slow' }, async () => {
@@ -156,6 +155,6 @@ test('a connection that breaks fails the reads on it, and is replaced', async ()
   ]);
   expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
   const [[row] = []] = await Promise.all([queue.run(number(2))]);
-  expect(row).toEqual([2, expect.any(Number)]);
+  expect(row).toEqual({ n: 2, pid: expect.any(Number) });
   expect(pool.totalCount).toBe(1);
 });

@@ -5,8 +5,7 @@ import { filterNames, filterTable } from '../../../src/domain/filters/filter-tab
 import { parseSearch } from '../../../src/domain/filters/search-parameters.ts';
 import { createReadQueue } from '../../../src/store/reads/read-queue.ts';
 import { ReadingClient } from '../../../src/store/reads/reading-client.ts';
-import { createStatementNames } from '../../../src/store/reads/statement-names.ts';
-import { MAX_PREPARED_STATEMENTS } from '../../../src/store/reads/tuning.ts';
+import { createStatementNames, MAX_PREPARED_STATEMENTS } from '../../../src/store/reads/statement-names.ts';
 import { openStore } from '../../../src/store/store.ts';
 import { startSystemServer, systemPostgres } from '../../chaos/system-postgres.ts';
 import { createTestDatabase } from '../../database.ts';

@@ -1,8 +1,8 @@
 /** What contracts count of each lane, with what the records have of it: what `audit` judges both ends of a lane by. */
 import type { NumberRun } from '../../domain/missing-numbers.ts';
-import type { LaneEnds } from '../query/lanes.ts';
 import type { Read } from '../reads/reads.ts';
-import { selectorOf, storedSelector } from './message-row.ts';
+import { selectorOf } from '../write/message-row.ts';
+import { endValues, IS_BETWEEN, type LaneEnds } from './lanes.ts';
 
 export interface CountedLane {
   readonly sourceChainSelector: string;
@@ -25,9 +25,10 @@ const MAX_RUNS = 10_000;
 export async function readCountedLanes(read: Read, ends: LaneEnds): Promise<readonly CountedLane[]> {
   const ofLane =
     'source_selector = c.source_selector and dest_selector = c.dest_selector and onramp = c.onramp';
-  const rows = await read(
-    `select c.source_selector, c.dest_selector, encode(c.onramp, 'hex') as onramp, c.kind, c.last_number,
-            c.is_whole, c.checked_at, present.runs
+  const rows = await read<CountedLane>(
+    `select c.source_selector as "sourceChainSelector", c.dest_selector as "destChainSelector",
+            encode(c.onramp, 'hex') as onramp, c.kind, c.last_number as "lastNumber", c.is_whole as "isWhole",
+            c.checked_at as "checkedAt", present.runs as present
      from index_counter c
      cross join lateral (
        select coalesce(json_agg(json_build_object('from', lower(run)::text, 'to', (upper(run) - 1)::text)
@@ -39,21 +40,14 @@ export async function readCountedLanes(read: Read, ends: LaneEnds): Promise<read
                  select from_sequence, to_sequence from lane_fact
                  where c.kind = 'committed' and ${ofLane}) piece) merged
              order by run limit ${MAX_RUNS}) bounded) present
-     where ($1::bigint is null or c.source_selector = $1) and ($2::bigint is null or c.dest_selector = $2)
+     where ${IS_BETWEEN}
      order by c.source_selector, c.dest_selector, c.onramp, c.kind`,
-    [ends.sourceChainSelector, ends.destChainSelector].map((selector) =>
-      selector === undefined ? null : storedSelector(selector),
-    ),
+    endValues(ends),
   );
   return rows.map((row) => ({
-    sourceChainSelector: selectorOf(row.source_selector as string),
-    destChainSelector: selectorOf(row.dest_selector as string),
-    onramp: row.onramp as string,
-    kind: row.kind as CountedLane['kind'],
-    lastNumber: row.last_number as string,
-    isWhole: row.is_whole as boolean,
-    checkedAt: row.checked_at as Date,
-    present: row.runs as readonly NumberRun[],
+    ...row,
+    sourceChainSelector: selectorOf(row.sourceChainSelector),
+    destChainSelector: selectorOf(row.destChainSelector),
   }));
 }
 
@@ -65,11 +59,8 @@ export async function countUnconfirmed(read: Read, ends: LaneEnds): Promise<numb
   const [row] = await read(
     `select case when exists (select 1 from index_network) then (
        select count(*) from message
-       where is_snapshot and source_selector in (select selector from index_network)
-         and ($1::bigint is null or source_selector = $1) and ($2::bigint is null or dest_selector = $2)) end as messages`,
-    [ends.sourceChainSelector, ends.destChainSelector].map((selector) =>
-      selector === undefined ? null : storedSelector(selector),
-    ),
+       where is_snapshot and source_selector in (select selector from index_network) and ${IS_BETWEEN}) end as messages`,
+    endValues(ends),
   );
   return row?.messages == null ? null : Number(row.messages);
 }
