@@ -36,11 +36,11 @@ export default defineConfig(({ mode }) => {
   const exclude = [...configDefaults.exclude, ...leftOut];
   const general = {
     // Generous, for machines that are slow or busy: they end what hangs, and measure nothing.
-    testTimeout: 180_000,
+    testTimeout: 600_000,
     setupFiles: ['test/after-each-file.ts'],
-    hookTimeout: 300_000,
+    hookTimeout: 600_000,
     // The default is a second.
-    expect: { poll: { timeout: 120_000 } },
+    expect: { poll: { timeout: 300_000 } },
     ...(tier && { tagsFilter: [tiers[tier]] }),
   };
   return {

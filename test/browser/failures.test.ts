@@ -52,7 +52,7 @@ describe.skipIf(!hasChromium)('messages that failed', () => {
     }
     const delivered = makeMessage({ number: 9, sendTimestamp: new Date(now).toISOString() });
     await server.store.apply([makeSent(delivered), makeExecuted(delivered, true, 6000)]);
-  }, 180_000);
+  });
 
   test('show their reasons beside the rows that need action, and nowhere else', async () => {
     const { page } = await browser.open(server, '/');

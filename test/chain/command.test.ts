@@ -129,7 +129,7 @@ describe('--once', () => {
 
     const second = await runProgram(['index', '--once', ...places]);
     expect(second).toMatchObject({ code: 0, stdout: '2 networks: 0 new messages, 0 updates\n' });
-  }, 120_000);
+  });
 
   test('ends on a chain that grows all the time', async () => {
     const database = await emptyDatabase();

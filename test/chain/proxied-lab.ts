@@ -29,7 +29,7 @@ export function createProxiedLab() {
   beforeAll(async () => {
     lab = await startLab({ versions: ['1.6'] });
     lane = lab.lane('1.6', 'a');
-  }, 180_000);
+  });
   beforeEach(async () => {
     store = await openTestStore();
     proxy = await startNodeProxy(lab.a.url);

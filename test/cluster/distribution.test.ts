@@ -207,7 +207,7 @@ describe.skipIf(isOnCluster)('distribution of a database without Citus is reject
     expect(error.remedy).toContain('create extension citus');
   });
 
-  it.skipIf(systemPostgres === undefined)('on a replica', { timeout: 120_000 }, async () => {
+  it.skipIf(systemPostgres === undefined)('on a replica', async () => {
     const primary = await startSystemServer();
     onTestFinished(() => primary.remove());
     await (await openStore({ place: { url: primary.url } })).close();
@@ -231,7 +231,7 @@ describe.skipIf(isOnCluster)('distribution of a database without Citus is reject
       expect(stderr).toContain('The database has no Citus extension, so it cannot be distributed.');
     });
 
-    it('for an embedded database', { timeout: 120_000 }, async () => {
+    it('for an embedded database', async () => {
       const { code, stderr } = await run(['--distribute', '--data', await freshFolder()], {});
       expect(code).toBe(2);
       expect(stderr).toContain('The embedded database is one machine and cannot be distributed.');

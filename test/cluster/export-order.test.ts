@@ -9,7 +9,7 @@ import { evmAddress, fuji, makeMessage, makeSnapshot, makeToken, sepolia } from 
 /** More than the first two pages of an export have. */
 const MESSAGES = 700;
 
-describe.skipIf(process.env.CITUS_URL === undefined)('an export from a cluster', { timeout: 120_000 }, () => {
+describe.skipIf(process.env.CITUS_URL === undefined)('an export from a cluster', () => {
   it('is newest first, whatever it is filtered by', async () => {
     const store = await openTestStore();
     onTestFinished(() => store.close());

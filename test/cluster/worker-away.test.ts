@@ -44,7 +44,7 @@ describe.skipIf(!canStop)(title, { timeout: 300_000 }, () => {
     );
     for (const { id, port } of placed) ids[port === worker.port ? 'there' : 'elsewhere'].push(id);
     expect([ids.there.length > 0, ids.elsewhere.length > 0, placed.length]).toEqual([true, true, MESSAGES]);
-  }, 120_000);
+  });
   afterEach(() => startWorker());
   afterAll(() => server.close());
 

@@ -116,7 +116,7 @@ async function run(
     if (child.exitCode !== null || child.signalCode !== null)
       throw new Error(`${name} ended, with the configuration ${file}: ${said}`);
     return (await fetch(`${url}${probe}`).catch(() => undefined))?.status === 200;
-  }, 60_000);
+  });
   return { name, url, port: Number(port) };
 }
 

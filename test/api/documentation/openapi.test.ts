@@ -232,7 +232,6 @@ describe('header fields', () => {
 
   test('are those that real answers have, on every path and for every status that is met', {
     tags: 'slow',
-    timeout: 120_000,
   }, async () => {
     // Simulated, and with a limit: some fields are there only then.
     const own = await startSimulatedServer(sampleMessages, {

@@ -27,7 +27,7 @@ beforeAll(async () => {
   const server = await serve();
   pageBytes = Buffer.byteLength((await server.ask(LONG)).text);
   expect(pageBytes).toBeGreaterThan(7 * MEGABYTE);
-}, 120_000);
+});
 afterAll(() => store.close());
 
 /** Servers over the one store; closed with the test. */
@@ -111,7 +111,7 @@ describe('a client that does not read its page', () => {
       reader.socket.resume();
       await until(reader.isClosed, WAIT_MS);
       expect(reader.received()).toBeLessThan(pageBytes);
-    }, 120_000);
+    });
   }
 
   test('gets all of it where it reads slowly but steadily, for longer than that time', async () => {
@@ -210,7 +210,7 @@ describe('many clients that do not read', () => {
     await until(async () => Number(await metricOf(server, 'lanescan_feed_followers')) === 4, WAIT_MS);
     const third = await server.ask(waiting, { headers: { 'X-Forwarded-For': '2001:db8:1:1:9::3' } });
     expectError(third, 429, 'TOO_MANY_CONNECTIONS');
-  }, 120_000);
+  });
 });
 
 describe('connections', () => {
@@ -228,7 +228,7 @@ describe('connections', () => {
     await until(async () => (await server.ask('/healthz').catch(() => undefined))?.status === 200, WAIT_MS);
     const rejections = Number(await metricOf(server, 'lanescan_http_refusals_total{reason="connections"}'));
     expect(rejections).toBeGreaterThan(0);
-  }, 120_000);
+  });
 
   test('in all are bounded', async () => {
     const server = await serve({ connections: { connections: 2 } });
@@ -239,7 +239,7 @@ describe('connections', () => {
     await until(third.isClosed, WAIT_MS);
     first.socket.destroy();
     await until(async () => (await server.ask('/healthz').catch(() => undefined))?.status === 200, WAIT_MS);
-  }, 120_000);
+  });
 
   test('with more pipelined requests than one may have are cut off, and leave nothing behind', async () => {
     const server = await serve({ connections: { pipelined: 8 } });
@@ -248,7 +248,7 @@ describe('connections', () => {
     await until(reader.isClosed, WAIT_MS);
     await until(async () => (await metricOf(server, 'lanescan_http_requests_in_flight')) === '1', WAIT_MS);
     expect(await waitingBytes(server)).toBe(0);
-  }, 120_000);
+  });
 
   test('that end while pipelined answers wait leave nothing behind', async () => {
     const server = await serve();
@@ -260,7 +260,7 @@ describe('connections', () => {
     const lines = requestLines(server);
     expect(lines).toHaveLength(5);
     for (const { aborted, status } of lines) expect(aborted === 'client' || status === 499).toBe(true);
-  }, 120_000);
+  });
 });
 
 describe('a server that stops', () => {
@@ -282,7 +282,7 @@ describe('a server that stops', () => {
       const line = requestLines(server, url).at(-1);
       expect({ status: line?.status, aborted: line?.aborted }).toEqual({ status: 200, aborted: undefined });
     }
-  }, 120_000);
+  });
 
   test('does not wait longer than it says for who does not read, and says who was cut off', async () => {
     const server = await serve({ connections: { finishMs: 1_000 } });
@@ -294,7 +294,7 @@ describe('a server that stops', () => {
     expect({ status: line.status, aborted: line.aborted }).toEqual({ status: 200, aborted: 'stopping' });
     expect(line.sentBytes).toBeLessThan(pageBytes);
     expect(server.log.some((text) => text.includes('are cut off'))).toBe(true);
-  }, 120_000);
+  });
 
   test('closes connections that are idle, and those that were never used', async () => {
     const server = await serve();
@@ -305,7 +305,7 @@ describe('a server that stops', () => {
     await until(() => idle.received() > 0, WAIT_MS);
     await Promise.all([server.close(), once(unused, 'close')]);
     await until(idle.isClosed, WAIT_MS);
-  }, 120_000);
+  });
 });
 
 async function isExporting(server: RunningServer): Promise<boolean> {

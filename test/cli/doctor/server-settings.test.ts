@@ -12,7 +12,7 @@ describe.skipIf(systemPostgres === undefined)('a server of the system', () => {
     server = await startSystemServer({ jit: 'on', jit_above_cost: 0, synchronous_commit: 'off' });
     const store = await openStore({ place: { url: server.url } });
     await store.close();
-  }, 120_000);
+  });
   afterAll(() => server?.remove());
 
   test('compiles none of our statements, whatever its settings are', async () => {

@@ -42,8 +42,8 @@ describe('alone', () => {
   const named = (list: readonly SolanaProfile[]) => list.map((one) => [one.name, one] as const);
   const honest = async (_: string, profile: SolanaProfile) =>
     expectHonest(await verdictOf(profile), [profile]);
-  test.each(named(profiles.filter(isQuick)))('%s', { timeout: 120_000 }, honest);
-  test.each(named(profiles.filter((one) => !isQuick(one))))('%s', { tags: 'slow', timeout: 180_000 }, honest);
+  test.each(named(profiles.filter(isQuick)))('%s', honest);
+  test.each(named(profiles.filter((one) => !isQuick(one))))('%s', { tags: 'slow' }, honest);
 });
 
 describe('before an archive node', () => {
@@ -51,5 +51,5 @@ describe('before an archive node', () => {
     const pair = [profileOf(name), archiveNode];
     expectHonest(await verdictOf(...pair), pair);
   };
-  test.each(profiles.map(({ name }) => name))('%s', { tags: 'slow', timeout: 180_000 }, beside);
+  test.each(profiles.map(({ name }) => name))('%s', { tags: 'slow' }, beside);
 });

@@ -100,7 +100,7 @@ describe.each(Object.keys(lies))('one of three endpoints %s', (lie) => {
 });
 
 describe('what one endpoint alone shows for a long time', () => {
-  test('is recorded, and taken back when two others know nothing of it', { timeout: 120_000 }, async () => {
+  test('is recorded, and taken back when two others know nothing of it', async () => {
     const scene = createScene();
     const { world } = scene;
     const liar = inventing(scene, (other) => other.world.send({ data: '0xbad0' }));
@@ -112,7 +112,7 @@ describe('what one endpoint alone shows for a long time', () => {
     expect(await index(patient)).toMatchObject({ differences: [], failedRanges: 0 });
   });
 
-  test('stays when a second one has it, whatever a third one hides', { timeout: 120_000 }, async () => {
+  test('stays when a second one has it, whatever a third one hides', async () => {
     const { world } = createScene();
     const liar = denying(world.cluster, signatureOf(world.truth.sends[1]));
     const { providers, index } = await serveAll(world, [liar, world.cluster, world.cluster]);

@@ -124,7 +124,6 @@ describe.runIf(!isOnCluster)('a page has the records as the driver reads them, a
 
   test('where it ends early because of long records', {
     tags: 'slow',
-    timeout: 120_000,
   }, async () => {
     const long = Array.from({ length: 12 }, (_, number) =>
       makeMessage({ number, data: `0x${'ab'.repeat(450_000 + number)}` }),

@@ -339,7 +339,6 @@ describe('several processes', () => {
 
   test('a server whose members were all killed stops by itself when nobody comes', {
     tags: 'slow',
-    timeout: 180_000,
   }, async () => {
     const folder = usedFolder();
     const members = [member(folder), member(folder)];

@@ -705,7 +705,6 @@ describe('facts in any order, in any batches, from three writers at once', () =>
 
   it('end in exactly the fold of all, and again when blocks are orphaned', {
     tags: 'slow',
-    timeout: 120_000,
   }, async () => {
     const writers = [
       store,
