@@ -77,7 +77,7 @@ const DETAILS_MARK = `,"${detailKeys[0]}":`;
  * not define come last.
  */
 export function wireRecord(message: Message) {
-  const json = JSON.stringify(inWireOrder(message));
+  const json = JSON.stringify(isInWireOrder(message) ? message : inWireOrder(message));
   return { json, summaryLength: codePointLength(json.slice(0, summaryEnd(json, message))) };
 }
 
@@ -95,6 +95,13 @@ function summaryEnd(json: string, { sourceNetworkInfo, destNetworkInfo }: Messag
 
 /** Fields of a network in the contract, and its display name. */
 const NETWORK_FIELDS = 5;
+
+/** Most records of an import are: copying them would take a third of the time of writing them. */
+function isInWireOrder(message: Message): boolean {
+  let place = 0;
+  for (const key in message) if (key !== contractKeys[place++]) return false;
+  return place === contractKeys.length;
+}
 
 function inWireOrder(message: Message): Partial<Message> {
   const ordered: Record<string, unknown> = {};
