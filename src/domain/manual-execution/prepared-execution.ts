@@ -16,15 +16,14 @@ import {
 import { dataOf, evmAddressOf, hashOf, hexOf, listOf, UnusableInputsError } from './input-values.ts';
 import { proveLeaf } from './merkle-proof.ts';
 import { type MessageOrder, orderOf } from './message-order.ts';
+import { MESSAGE_V1, readMessageV1 } from './message-v1.ts';
 import {
   attestationNeed,
   type BatchLane,
   LANE_MESSAGE,
-  MESSAGE_V1,
   RAMP_MESSAGE,
   type RampMessage,
   readLaneMessage,
-  readMessageV1,
   readRampMessage,
 } from './ramp-messages.ts';
 import { computedGas, type ExecutionGas } from './transaction-gas.ts';
@@ -205,7 +204,7 @@ export function prepareVerified(
   const encodedMessage = dataOf(material.encodedMessage, 'encodedMessage');
   if (hexOf(keccak_256(bytesOf(encodedMessage))) !== messageId)
     throw new UnusableInputsError('the hash of encodedMessage is not the id of the message');
-  const message = readMessageV1(encodedMessage);
+  const message = readMessageV1(encodedMessage, (what) => new UnusableInputsError(`encodedMessage ${what}`));
   const { destChainSelector, ccipReceiveGasLimit, executionGasLimit } = message;
   if (
     message.sourceChainSelector !== lane.sourceChainSelector ||

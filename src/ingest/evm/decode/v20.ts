@@ -3,6 +3,11 @@ import { keccak256, toFunctionSelector, zeroAddress } from 'viem';
 import { addressFromBytes, zeroAddresses } from '../../../domain/addresses.ts';
 import type { VerifierCompleted } from '../../../domain/facts.ts';
 import {
+  type MessageV1,
+  readMessageV1,
+  type TokenTransferV1,
+} from '../../../domain/manual-execution/message-v1.ts';
+import {
   type Fees,
   type Message,
   type TokenAmount,
@@ -22,7 +27,6 @@ import type { BatchedCalls } from '../contracts/batched-calls.ts';
 import type { CommonRamp } from '../contracts/contracts.ts';
 import type { CallAnswer, Hex } from '../rpc/chain.ts';
 import { executedFacts, type LogContext, type LogReading, sentFact } from './log-reading.ts';
-import { decodeMessageV1, type MessageV1, type TokenTransferV1 } from './message-v1.ts';
 
 export function* readMessageSent20(context: LogContext<CommonRamp>): BatchedCalls<LogReading> {
   const { emitter, log, network } = context;
@@ -30,14 +34,18 @@ export function* readMessageSent20(context: LogContext<CommonRamp>): BatchedCall
     abi.readEvent(abi.ccipMessageSent20, log);
   if (keccak256(encodedMessage) !== messageId)
     throw new UnreadableLogError('its id is not the hash of its message');
-  const message = decodeMessageV1(encodedMessage);
+  const message = readMessageV1(
+    encodedMessage,
+    (what) => new UnreadableLogError(`its encoded message ${what}`),
+  );
+  const [transfer] = message.tokenTransfer;
   rejectOtherSource(message.sourceChainSelector, network);
   if (message.destChainSelector !== destSelector) {
     throw new UnreadableLogError('its topics and its message tell different destinations');
   }
   const dest = knownNetwork(destSelector, 'destination');
 
-  const sorted = sortReceipts(receipts, verifierBlobs.length, message.tokenTransfer);
+  const sorted = sortReceipts(receipts, verifierBlobs.length, transfer);
   const { verifiers, pool, executor, router } = sorted;
   const receiver = spelled(message.receiver, dest.family, 'receiver');
   const names = yield* readNames(
@@ -55,11 +63,11 @@ export function* readMessageSent20(context: LogContext<CommonRamp>): BatchedCall
       sequenceNumber: message.messageNumber.toString(),
       routerAddress: router.issuer,
       data: message.data,
-      tokenAmounts: tokenAmounts(message.tokenTransfer, pool, network, dest),
+      tokenAmounts: tokenAmounts(transfer, pool, network, dest),
       extraArgs: extraArgsV3(message, sorted, dest, receiver),
       version: emitter.version,
       // The flags above the depth ask for the safe head, for which the contract has 0: the extra arguments have both.
-      finality: message.finality & 0xffff,
+      finality: Number(message.finality) & 0xffff,
       verifiers: {
         items: verifiers.map(({ issuer }, index) => pendingVerifier(issuer, names[index], dest)),
         optionalThreshold: 0,
@@ -76,7 +84,7 @@ export function* readMessageSent20(context: LogContext<CommonRamp>): BatchedCall
             feeItem(router, 'NETWORK'),
           ],
         },
-        ...bpsFees(message.tokenTransfer, sentAmount, network),
+        ...bpsFees(transfer, sentAmount, network),
       },
     },
     { encodedMessage, offramp: spelled(message.offRampAddress, dest.family, 'off-ramp') },
@@ -121,16 +129,16 @@ function sortReceipts(
  * those that the on-ramp added to what the sender wrote. Nothing orders messages of 2.0, so each may come before another.
  */
 function extraArgsV3(
-  { ccipReceiveGasLimit, finality, tokenTransfer }: MessageV1,
+  { ccipReceiveGasLimit, finality, tokenTransfer: [transfer] }: MessageV1,
   { verifiers, pool, executor }: SortedReceipts,
   dest: Network,
   receiver: string,
 ): Message['extraArgs'] {
-  const tokenReceiver = tokenTransfer && addressFromBytes(tokenTransfer.tokenReceiver.slice(2), dest.family);
+  const tokenReceiver = transfer && addressFromBytes(transfer.tokenReceiver.slice(2), dest.family);
   return {
     gasLimit: ccipReceiveGasLimit.toString(),
     allowOutOfOrderExecution: true,
-    requestedFinalityConfig: `0x${finality.toString(16).padStart(8, '0')}`,
+    requestedFinalityConfig: finality,
     ccvs: verifiers.map(({ issuer }) => issuer),
     ccvArgs: verifiers.map(({ extraArgs }) => extraArgs),
     executor: executor.issuer,
