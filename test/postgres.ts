@@ -1,10 +1,18 @@
 /** Connections of tests to PostgreSQL. */
 import pg from 'pg';
+import { onTestFinished } from 'vitest';
 
 /** A connection that the caller ends. */
 export async function connectTo(url: string, options: pg.ClientConfig = {}): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: url, ...options });
   await client.connect();
+  return client;
+}
+
+/** A connection that ends with the test. */
+export async function connectForTest(url: string): Promise<pg.Client> {
+  const client = await connectTo(url);
+  onTestFinished(() => client.end());
   return client;
 }
 

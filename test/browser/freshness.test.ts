@@ -1,10 +1,10 @@
 // @module-tag slow: starts a browser of its own
 /** Whether somebody keeps the records up to date, as people see it: the word Live, and the banner. */
-import pg from 'pg';
 import { describe, expect, test, vi } from 'vitest';
 import type { NetworkInfo } from '../../src/domain/message.ts';
 import { type RunningServer, startServerForTest } from '../api/running-server.ts';
 import { fuji, sepolia, solanaDevnet } from '../fixtures.ts';
+import { connectTo } from '../postgres.ts';
 import { hasChromium, overhang, seriousProblems, useBrowser } from './chromium.ts';
 import { deliveredMessages, recentMessage } from './recent-messages.ts';
 
@@ -36,8 +36,7 @@ async function dead(
   minutes: number,
   ...networks: readonly NetworkInfo[]
 ): Promise<void> {
-  const client = new pg.Client({ connectionString: server.store.url });
-  await client.connect();
+  const client = await connectTo(server.store.url);
   const selectors = networks.map(({ chainSelector }) => BigInt.asIntN(64, BigInt(chainSelector)).toString());
   const at = `now() - interval '${minutes} min 5 s'`;
   await client.query(

@@ -1,10 +1,10 @@
 // @module-tag slow: every page in a browser, in every width and theme; search.test.ts is the quick pass
 /** Every page on the demo's network: what it shows, on every width, in both themes, for everybody, and fast. */
-import pg from 'pg';
 import type { Page, Request } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type RunningServer, startServerForTest } from '../api/running-server.ts';
 import { fuji, sepolia, solanaDevnet } from '../fixtures.ts';
+import { connectTo } from '../postgres.ts';
 import { eventually, hasChromium, overhang, rowsOf, seriousProblems, useBrowser } from './chromium.ts';
 import { searched, startDemo } from './demo-server.ts';
 import { deliveredMessages, recentMessage } from './recent-messages.ts';
@@ -195,8 +195,7 @@ describe.skipIf(!hasChromium)('where chains are indexed', () => {
       recentMessage(2, 2, { sequenceNumber: '5', status: 'SUCCESS' }),
       ...deliveredMessages(3),
     ]);
-    const client = new pg.Client({ connectionString: server.store.url });
-    await client.connect();
+    const client = await connectTo(server.store.url);
     const tell = (selector: string, ...values: readonly unknown[]) =>
       client.query(
         `insert into network_progress (selector, head_block, head_at, finalized_block, indexed_block, indexed_at,

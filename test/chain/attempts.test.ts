@@ -4,7 +4,6 @@
  * and what a diagnosis predicts is what then happens.
  */
 import { hex } from '@scure/base';
-import pg from 'pg';
 import type { Hex } from 'viem';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Attempts } from '../../src/api/routes/history-schema.ts';
@@ -14,6 +13,7 @@ import type { Message } from '../../src/domain/message.ts';
 import { openTestStore } from '../database.ts';
 import { type SentMessage, versions } from '../lab/lab.ts';
 import { CallFailure } from '../lab/network.ts';
+import { connectForTest } from '../postgres.ts';
 import { indexOnce } from './indexing.ts';
 import { createLabExecution } from './lab-execution.ts';
 import { encode, poolCases, poolSite, receiverCases } from './reverting-contracts.ts';
@@ -199,9 +199,7 @@ test('a store of an earlier version reads in what its executions returned', asyn
   expect(await reasonNow()).toBe('EnforcedPause');
 
   // As the migration leaves a store that was indexed before there were details.
-  const client = new pg.Client(store.url);
-  await client.connect();
-  onTestFinished(() => client.end());
+  const client = await connectForTest(store.url);
   await client.query(`delete from fact where kind = 'ExecutionDetails'`);
   await client.query('update index_network set lacks_attempts = true');
   expect(await reasonNow()).toBeUndefined();

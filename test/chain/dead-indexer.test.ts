@@ -2,7 +2,6 @@
 /** An indexer that was killed: everybody who looks is told, and nobody that all is well. */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { LogDetails, WriteLog } from '../../src/base/log.ts';
 import { readSetting } from '../../src/base/settings.ts';
@@ -13,6 +12,7 @@ import type { Store } from '../../src/store/store.ts';
 import { type RunningServer, serveStore } from '../api/running-server.ts';
 import { buildProgram, freshFolder, lanescan, type Running, start } from '../cli/program.ts';
 import { openTestStore } from '../database.ts';
+import { connectTo } from '../postgres.ts';
 import { hurriedTiming } from './indexing.ts';
 import { eventually } from './proxied-lab.ts';
 import { toldOf } from './told-network.ts';
@@ -53,8 +53,7 @@ async function told() {
 
 /** As if so many minutes had passed since the indexer wrote for the last time. */
 async function age(minutes: number): Promise<void> {
-  const client = new pg.Client({ connectionString: store.url });
-  await client.connect();
+  const client = await connectTo(store.url);
   const back = `- interval '${minutes} min'`;
   await client.query(
     `update index_network set seen_at = seen_at ${back}, lease_until = lease_until ${back};

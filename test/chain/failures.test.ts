@@ -1,12 +1,13 @@
 // @module-tag slow: starts chain nodes, and waits for many repairs
 /** What goes wrong with nodes, and that nothing is lost by it: one lab, and a proxy in front of its node that misbehaves. */
-import pg from 'pg';
+import type pg from 'pg';
 import { type Hex, numberToHex } from 'viem';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { IndexerTiming } from '../../src/ingest/engine/indexer.ts';
 import { type JsonRpcCall, rpcError } from '../json-rpc-server.ts';
 import { deployImpostor } from '../lab/impostor.ts';
 import type { RawLog, SentMessage } from '../lab/lab.ts';
+import { connectTo } from '../postgres.ts';
 import { briefly } from './faulty-node.ts';
 import { FINALITY, hurriedTiming, labSource, recordOf } from './indexing.ts';
 import {
@@ -24,8 +25,7 @@ const stage = createProxiedLab();
 const { following, once, progressOf, sendFinal, untilKnown, untilProgress } = stage;
 
 async function select<T extends pg.QueryResultRow>(statement: string): Promise<readonly T[]> {
-  const client = new pg.Client(stage.store.url);
-  await client.connect();
+  const client = await connectTo(stage.store.url);
   try {
     return (await client.query<T>(statement)).rows;
   } finally {

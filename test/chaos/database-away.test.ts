@@ -20,6 +20,7 @@ import {
 } from '../api/running-server.ts';
 import { createTestDatabase } from '../database.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
+import { connectForTest } from '../postgres.ts';
 import { openAddress, type SystemServer, startSystemServer, systemPostgres } from './system-postgres.ts';
 
 const isFull = process.env.LANESCAN_TEST_SCALE === 'full';
@@ -220,9 +221,7 @@ test('a disk so slow, or a lock held so long, that nothing is read: 503 in time,
   const database = await createTestDatabase();
   onTestFinished(() => database.drop());
   const server = await startOn(database.url);
-  const locker = new pg.Client(database.url);
-  await locker.connect();
-  onTestFinished(() => locker.end());
+  const locker = await connectForTest(database.url);
   await locker.query('begin; lock table message in access exclusive mode');
   const startedAt = performance.now();
   const refused: (Answer & { readonly ms: number })[] = [];

@@ -10,7 +10,6 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { Agent, get, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Store } from '../../src/store/store.ts';
 import { until } from '../api/live/live-server.ts';
@@ -18,6 +17,7 @@ import { serveStore } from '../api/running-server.ts';
 import { buildProgram, type Running, start } from '../cli/program.ts';
 import { openTestStore } from '../database.ts';
 import { makeManyMessages } from '../fixtures/many-messages.ts';
+import { connectTo } from '../postgres.ts';
 import { freePort } from './deployment.ts';
 
 const isFull = process.env.LANESCAN_TEST_SCALE === 'full';
@@ -124,8 +124,7 @@ const inWords = ({ statuses, within: [half, most, nearlyAll] }: Load) =>
  * hundred a second, on whatever machine.
  */
 async function slowDatabase(): Promise<void> {
-  const client = new pg.Client(store.url);
-  await client.connect();
+  const client = await connectTo(store.url);
   await client.query(`alter table message rename to message_at_full_speed;
     create view message as select m.* from message_at_full_speed m, (select pg_sleep(0.1)) slowly`);
   onTestFinished(async () => {

@@ -6,7 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
-import pg from 'pg';
+import type pg from 'pg';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { isRoot } from '../../src/store/server/embedded-binaries.ts';
 import { openStore } from '../../src/store/store.ts';
@@ -16,6 +16,7 @@ import { buildProgram, type Running, runProgram, start } from '../cli/program.ts
 import { openTestStore } from '../database.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
 import { keptStatistics, recount } from '../lanes/recount.ts';
+import { connectForTest } from '../postgres.ts';
 import { SECRET, startReceiver } from '../webhooks/receiver.ts';
 import { problemsOf, temporaryFolder, writeArchive } from './deployment.ts';
 import { startSystemServer, systemPostgres } from './system-postgres.ts';
@@ -25,9 +26,7 @@ const run = promisify(execFile);
 beforeAll(() => buildProgram(), 300_000);
 
 async function connected(url: string): Promise<pg.Client> {
-  const client = new pg.Client(url);
-  await client.connect();
-  onTestFinished(() => client.end());
+  const client = await connectForTest(url);
   return client;
 }
 

@@ -8,12 +8,13 @@ import { existsSync, readFileSync } from 'node:fs';
 import { open, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { statusRank } from '../../src/domain/lifecycle.ts';
 import { createDerivation, type Randomness } from '../../src/ingest/demo/randomness.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { buildProgram, runProgram, start } from '../cli/program.ts';
+import { connectTo } from '../postgres.ts';
 import { type Archive, problemsOf, temporaryFolder, writeArchive } from './deployment.ts';
 
 const isFull = process.env.LANESCAN_TEST_SCALE === 'full';
@@ -49,8 +50,7 @@ beforeAll(async () => {
   // By URL, not by the folder: a member would start the killed database again.
   const url = `postgresql:///lanescan?host=${encodeURIComponent(path.join(dataFolder, 'postgres'))}&user=lanescan`;
   const store = await openStore({ place: { url } });
-  const client = new pg.Client(url);
-  await client.connect();
+  const client = await connectTo(url);
   // Pages go to disk only behind the log that speaks of them; we shorten the log, so no page may have gone.
   await client.query('alter system set bgwriter_lru_maxpages = 0');
   await client.query('select pg_reload_conf()');

@@ -16,6 +16,7 @@ import {
 import { buildProgram, lanescan, start } from '../cli/program.ts';
 import { emptyTables } from '../database.ts';
 import { makeExecuted, makeMessage, makeSent, makeSnapshot } from '../fixtures.ts';
+import { connectTo } from '../postgres.ts';
 import { freePort } from './deployment.ts';
 import {
   type Address,
@@ -79,9 +80,7 @@ describe.skipIf(systemPostgres === undefined)(
       for (const server of [...(replicas ?? []), primary]) await server?.remove();
     });
     beforeEach(async () => {
-      const { default: pg } = await import('pg');
-      const client = new pg.Client(primary.url);
-      await client.connect();
+      const client = await connectTo(primary.url);
       await emptyTables(client);
       await client.end();
     });

@@ -7,13 +7,13 @@ import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import pg from 'pg';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { readStream, until } from '../api/live/live-server.ts';
 import { buildProgram, freshFolder, type Running, start } from '../cli/program.ts';
 import { createTestDatabase } from '../database.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
+import { connectForTest, connectTo } from '../postgres.ts';
 import { type Receiver, SECRET, startReceiver } from '../webhooks/receiver.ts';
 import { type BlackHole, openBlackHole } from './black-hole.ts';
 
@@ -28,8 +28,7 @@ async function openSetting({ empty = false } = {}) {
   onTestFinished(() => database.drop());
   const way = await openBlackHole(database.url);
   const store = await openStore({ place: { url: database.url }, content: empty ? 'simulated' : 'real' });
-  const direct = new pg.Client(database.url);
-  await direct.connect();
+  const direct = await connectTo(database.url);
   onTestFinished(async () => {
     await direct.end();
     await store.close();
@@ -159,9 +158,7 @@ describe('SIGTERM while the database is out of reach ends', () => {
   test('import', async () => {
     const { way, direct, directUrl } = await openSetting();
     // Not the one that looks: within a transaction it would see the same sessions again and again.
-    const locker = new pg.Client(directUrl);
-    await locker.connect();
-    onTestFinished(() => locker.end());
+    const locker = await connectForTest(directUrl);
     await locker.query('begin; select from store for update');
     const records = `${JSON.stringify(makeMessage())}\n`;
     const importing = run(['import', '-'], way, '', records);

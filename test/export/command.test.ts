@@ -3,7 +3,6 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
-import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type RunningServer, serveStore } from '../api/running-server.ts';
 import {
@@ -19,6 +18,7 @@ import { openTestStore } from '../database.ts';
 import { makeManyMessages } from '../fixtures/many-messages.ts';
 import { sampleMessages } from '../fixtures/sample-messages.ts';
 import { makeSnapshot } from '../fixtures.ts';
+import { connectTo } from '../postgres.ts';
 
 let server: RunningServer;
 let setting: Setting;
@@ -68,8 +68,7 @@ test('a pipe gets it compressed, and one that closes early ends it quietly', { t
 
 test('interrupted, it leaves nothing that looks like a file', { tags: 'slow' }, async () => {
   const folder = freshFolder();
-  const locker = new pg.Client({ connectionString: server.store.url });
-  await locker.connect();
+  const locker = await connectTo(server.store.url);
   // Nothing can be read while the table is locked: the signal comes in the middle.
   await locker.query('begin; lock table message in access exclusive mode');
   const stopped = start(['export', '--output', 'half.csv'], { ...setting, cwd: folder });

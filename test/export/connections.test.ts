@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { get, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
 import { openStore } from '../../src/store/store.ts';
@@ -21,6 +21,7 @@ import {
 import { buildProgram, start } from '../cli/program.ts';
 import { openTestStore } from '../database.ts';
 import { makeManyMessages } from '../fixtures/many-messages.ts';
+import { connectTo } from '../postgres.ts';
 
 const isFull = process.env.LANESCAN_TEST_SCALE === 'full';
 const ROWS = isFull ? 1_000_000 : 30_000;
@@ -34,8 +35,7 @@ beforeAll(async () => {
   await makeManyMessages(store, ROWS);
   // Each client says its address itself.
   server = await serveStore(store, { trustProxy: 1 });
-  monitor = new pg.Client({ connectionString: store.url });
-  await monitor.connect();
+  monitor = await connectTo(store.url);
 }, LONG_MS * 2);
 afterAll(async () => {
   await monitor.end();
@@ -195,8 +195,7 @@ describe('connections', () => {
   });
 
   test('a client that vanishes before the first row stops the query that looks for it', async () => {
-    const locker = new pg.Client({ connectionString: server.store.url });
-    await locker.connect();
+    const locker = await connectTo(server.store.url);
     await locker.query('begin; lock table message in access exclusive mode');
     const request = get(`${server.url}/v2/messages/export`, { agent: false });
     request.on('error', () => undefined);

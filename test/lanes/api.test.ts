@@ -1,5 +1,4 @@
 /** Lanes, latency, networks and totals over HTTP, and as the ecosystem's client reads them. */
-import pg from 'pg';
 import { describe, expect, test } from 'vitest';
 import type { LaneList, NetworkList, Stats } from '../../src/api/routes/networks-schema.ts';
 import { statuses } from '../../src/domain/lifecycle.ts';
@@ -24,6 +23,7 @@ import {
   solanaDevnet,
 } from '../fixtures.ts';
 import { CCIPAPIClient } from '../lab/sdk.ts';
+import { connectTo } from '../postgres.ts';
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
@@ -358,8 +358,7 @@ describe('GET /v2/networks', () => {
     ['lagging', { head_at: null, indexed_at: null }, 171],
   ])('says %s of a live indexer whose times are so old: %o', async (health, ages, headBlock = 70) => {
     const indexed = await startServerForTest();
-    const client = new pg.Client({ connectionString: indexed.store.url });
-    await client.connect();
+    const client = await connectTo(indexed.store.url);
     const selector = BigInt.asIntN(64, BigInt(sepolia.chainSelector)).toString();
     const times = { updated_at: '1 s', head_at: '1 s', indexed_at: '1 s', oldest_failure_at: null, ...ages };
     await client.query(
@@ -379,8 +378,7 @@ describe('GET /v2/networks', () => {
 
   test('tells how far each network is indexed, and how well', async () => {
     const indexed = await startServerForTest();
-    const client = new pg.Client({ connectionString: indexed.store.url });
-    await client.connect();
+    const client = await connectTo(indexed.store.url);
     const tell = (network: NetworkInfo, ...values: readonly unknown[]) =>
       client.query(
         `insert into network_progress (selector, head_block, head_at, finalized_block, indexed_block, indexed_at,

@@ -1,8 +1,8 @@
 /** The tables that docs/cluster.md says can be distributed by message id, against the catalog of the real schema. */
 import { readFileSync } from 'node:fs';
-import pg from 'pg';
 import { expect, it, onTestFinished } from 'vitest';
 import { createTestDatabase } from '../database.ts';
+import { connectForTest } from '../postgres.ts';
 
 const guide = readFileSync(new URL('../../docs/cluster.md', import.meta.url), 'utf8');
 
@@ -24,9 +24,7 @@ function documentedSection(): {
 it('exactly the tables that docs/cluster.md names have a unique constraint without the message id', async () => {
   const database = await createTestDatabase();
   onTestFinished(() => database.drop());
-  const client = new pg.Client({ connectionString: database.url });
-  await client.connect();
-  onTestFinished(() => client.end());
+  const client = await connectForTest(database.url);
 
   // A table without any unique index counts as one that can be distributed: nothing binds it. There is none so far.
   const { rows } = await client.query<{ table: string; lacks: boolean }>(

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import pg from 'pg';
+import type pg from 'pg';
 import { afterEach, describe, expect, it, test } from 'vitest';
 import { parseSearch } from '../../src/domain/filters/search-parameters.ts';
 import { isDatabaseUnavailable, openStore, type Store, type StoreOptions } from '../../src/store/store.ts';
 import { createTestDatabase, isOnCluster } from '../database.ts';
 import { makeExecuted, makeMessage, makeRange, makeSent, makeSnapshot } from '../fixtures.ts';
 import { operatorErrorOf } from '../operator-error.ts';
+import { connectTo } from '../postgres.ts';
 
 const cleanUps: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -26,8 +27,7 @@ async function open(url: string, options: Partial<StoreOptions> = {}): Promise<S
 }
 
 async function connect(url: string): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
+  const client = await connectTo(url);
   cleanUps.push(() => client.end());
   return client;
 }

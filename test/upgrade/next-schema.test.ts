@@ -1,7 +1,6 @@
 /** This release beside the schema of the next one: what its programs say that run during the upgrade, and later. */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { knownSchema } from '../../src/store/schema/migrate.ts';
@@ -9,6 +8,7 @@ import { freePort } from '../chaos/deployment.ts';
 import { buildProgram, freshFolder, lanescan, type Running, start } from '../cli/program.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { makeMessage } from '../fixtures.ts';
+import { connectTo } from '../postgres.ts';
 import { SECRET, startReceiver } from '../webhooks/receiver.ts';
 import { router, source, startCcipNode } from './ccip-chain.ts';
 import { markUpgraded } from './other-schemas.ts';
@@ -41,8 +41,7 @@ function run(...args: readonly string[]): Running {
 }
 
 async function query(...statements: readonly string[]): Promise<Record<string, unknown>[]> {
-  const client = new pg.Client({ connectionString: database.url });
-  await client.connect();
+  const client = await connectTo(database.url);
   try {
     let rows: Record<string, unknown>[] = [];
     for (const statement of statements) ({ rows } = await client.query(statement));
@@ -55,8 +54,7 @@ async function query(...statements: readonly string[]): Promise<Record<string, u
 const positionOf = async () => Number((await query('select position from store'))[0]?.position);
 
 async function upgrade(): Promise<void> {
-  const client = new pg.Client({ connectionString: database.url });
-  await client.connect();
+  const client = await connectTo(database.url);
   await markUpgraded(client);
   await client.end();
 }

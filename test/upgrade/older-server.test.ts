@@ -1,10 +1,10 @@
 /** A server that keeps running while a newer release upgrades the database. */
-import pg from 'pg';
 import { expect, test } from 'vitest';
 import { openStore } from '../../src/store/store.ts';
 import { expectError, type SearchBody, serveStore } from '../api/running-server.ts';
 import { createTestDatabase } from '../database.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
+import { connectTo } from '../postgres.ts';
 import { markUpgraded } from './other-schemas.ts';
 
 test('answers while its tables have their form, then 503 in words, and is not ready any more', async () => {
@@ -13,8 +13,7 @@ test('answers while its tables have their form, then 503 in words, and is not re
   const store = await openStore({ place: { url: database.url }, writeLog: (line) => logLines.push(line) });
   await store.apply([makeSnapshot(makeMessage())]);
   const server = await serveStore({ ...store, url: database.url });
-  const admin = new pg.Client({ connectionString: database.url });
-  await admin.connect();
+  const admin = await connectTo(database.url);
   try {
     const next = await markUpgraded(admin);
     const before = await server.ask('/v2/messages');

@@ -1,13 +1,13 @@
 /** Deliveries: signed, filtered, in order, again after failures, and by one server at a time. */
 import type { ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import pg from 'pg';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
 import type { DispatcherTimings } from '../../src/webhooks/dispatcher.ts';
 import { numbersUpTo as numbers } from '../api/live/live-server.ts';
 import { makeExecuted, makeExecutionDetails, makeMessage, makeSent, seenOn, sepolia } from '../fixtures.ts';
 import { listenWith } from '../listening.ts';
+import { connectTo } from '../postgres.ts';
 import {
   distinctIds,
   eventually,
@@ -324,8 +324,7 @@ describe('a receiver that fails', () => {
 
 describe('bounds of a subscription', () => {
   async function query(url: string, text: string): Promise<Record<string, unknown>[]> {
-    const client = new pg.Client({ connectionString: url });
-    await client.connect();
+    const client = await connectTo(url);
     try {
       return (await client.query(text)).rows;
     } finally {

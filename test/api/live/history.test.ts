@@ -1,6 +1,5 @@
 /** The history of a message: its stages as the chains tell them, its changes as they were recorded. */
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import pg from 'pg';
 import { describe, expect, test } from 'vitest';
 import { historyRoutes } from '../../../src/api/routes/history-route.ts';
 import type { Fact } from '../../../src/domain/facts.ts';
@@ -19,6 +18,7 @@ import {
   makeVerifierCompleted,
   sepolia,
 } from '../../fixtures.ts';
+import { connectTo } from '../../postgres.ts';
 import { serverForAll } from '../running-server.ts';
 
 interface HistoryBody {
@@ -165,8 +165,7 @@ describe('a message', () => {
 describe('a message with more than fits into an answer', () => {
   /** Changes after those that there are, as the history would have them of failed attempts. */
   async function addChanges({ messageId }: Message, count: number): Promise<void> {
-    const client = new pg.Client(server.store.url);
-    await client.connect();
+    const client = await connectTo(server.store.url);
     try {
       await client.query(
         `insert into history (position, message_id, recorded_at, change, status, previous_status, ready)

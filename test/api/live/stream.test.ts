@@ -25,6 +25,7 @@ import {
   rangesAround,
   sepolia,
 } from '../../fixtures.ts';
+import { connectTo } from '../../postgres.ts';
 import type { ErrorBody } from '../running-server.ts';
 import { EventReader, numbersUpTo, readStream, startServers, until, untilFollowing } from './live-server.ts';
 
@@ -324,8 +325,7 @@ describe('a reader that comes back', () => {
 
   test('is served what committed late, in its order', async () => {
     const [server] = await startServers({});
-    const blocker = new pg.Client({ connectionString: server.store.url });
-    await blocker.connect();
+    const blocker = await connectTo(server.store.url);
     const reader = await readStream(stream(server));
     await blocker.query('begin; lock table history in share mode');
     const late = server.store.apply([makeSnapshot(makeMessage({ number: 1 }))]);
@@ -344,8 +344,7 @@ describe('a reader that comes back', () => {
 test('nothing is missed when the connection that listens breaks', async () => {
   const [server] = await startServers({});
   const reader = await readStream(stream(server));
-  const client = new pg.Client({ connectionString: server.store.url });
-  await client.connect();
+  const client = await connectTo(server.store.url);
   for (const round of numbersUpTo(3)) {
     await until(async () => {
       const { rowCount } = await client.query(

@@ -1,5 +1,4 @@
 /** Messages that cannot be executed or tried from here: every answer says why, in words, and what to do. */
-import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Diagnosis, ManualExecution } from '../../../src/api/execution/execution-schema.ts';
 import type { ErrorCode } from '../../../src/domain/errors.ts';
@@ -7,6 +6,7 @@ import { readRampMessage } from '../../../src/domain/manual-execution/ramp-messa
 import type { Message } from '../../../src/domain/message.ts';
 import { evmToSvm } from '../../fixtures/sample-messages.ts';
 import { evmAddress, fuji, makeMessage, networkInfo } from '../../fixtures.ts';
+import { connectForTest } from '../../postgres.ts';
 import { expectError, startServer } from '../running-server.ts';
 
 /** Records as an import and a mirror store them: without what the chains said. */
@@ -36,9 +36,7 @@ const inputsOf = (
 async function serve(messages: readonly Message[], inputs: readonly (readonly [Message, string])[]) {
   const server = await startServer(messages);
   onTestFinished(() => server.close());
-  const client = new pg.Client(server.store.url);
-  await client.connect();
-  onTestFinished(() => client.end());
+  const client = await connectForTest(server.store.url);
   for (const [message, body] of inputs)
     await client.query('insert into execution_input (message_id, body, fetched_at) values ($1, $2, now())', [
       Buffer.from(message.messageId.slice(2), 'hex'),

@@ -1,8 +1,9 @@
 /** What the service says while its database is away, and that it comes back by itself. */
 
 import pg from 'pg';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { databaseHost } from '../../database.ts';
+import { connectForTest } from '../../postgres.ts';
 import { expectError, expectFreshRequestId, type SearchBody, startServerForTest } from '../running-server.ts';
 import { expectUnavailable, message, serveOnCable } from './database-cable.ts';
 
@@ -55,9 +56,7 @@ test('an idle connection is kept for 72 s, longer than proxies keep theirs', asy
 
 test('/readyz says unknown where the state of indexers and mirrors cannot be read in time', async () => {
   const server = await startServerForTest();
-  const locker = new pg.Client({ connectionString: server.store.url });
-  await locker.connect();
-  onTestFinished(() => locker.end());
+  const locker = await connectForTest(server.store.url);
   await locker.query('begin; lock table network_progress, mirror in access exclusive mode');
   const ready = await server.ask('/readyz');
   expect(ready.status).toBe(200);
@@ -144,9 +143,7 @@ describe('while the database is away', () => {
 describe('a fault of our own', () => {
   test('is a 500 that shows nothing of the inside, and stands in the log under its request id', async () => {
     const server = await startServerForTest([message]);
-    const client = new pg.Client(server.store.url);
-    await client.connect();
-    onTestFinished(() => client.end());
+    const client = await connectForTest(server.store.url);
 
     await client.query('alter table message rename to message_elsewhere');
     for (const path of databasePaths.slice(1)) {

@@ -1,10 +1,10 @@
 /** /metrics: what it tells, what it never does, and that the dashboard and the alerts ask for nothing else. */
 import { readFileSync } from 'node:fs';
-import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import { openStore } from '../../../src/store/store.ts';
 import { makeMessage, sepolia } from '../../fixtures.ts';
+import { connectTo } from '../../postgres.ts';
 import { type RunningServer, serveStore, startServer } from '../running-server.ts';
 
 const operations = (name: string) =>
@@ -20,8 +20,7 @@ let server: RunningServer;
 let replicated: RunningServer;
 beforeAll(async () => {
   server = await startServer(messages);
-  const client = new pg.Client(server.store.url);
-  await client.connect();
+  const client = await connectTo(server.store.url);
   // Of a network that is indexed, and of a webhook: another process would have written both.
   await client.query(
     `insert into network_progress (selector, head_block, head_at, indexed_block, indexed_at, updated_at)

@@ -1,7 +1,7 @@
 // @module-tag slow: fills queues and waits for their time limits; availability.test.ts is the quick pass
 /** What happens when too much is asked, or when the database says nothing: short answers, and recovery by itself. */
-import pg from 'pg';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { connectForTest } from '../../postgres.ts';
 import { type Answer, metricOf, type RunningServer, type SearchBody } from '../running-server.ts';
 import { expectUnavailable, message, serveOnCable } from './database-cable.ts';
 
@@ -28,9 +28,7 @@ async function untilBack(server: RunningServer): Promise<void> {
 /** A server with one message, and somebody else in its database who can lock the table. */
 async function serveBlockable(connections: number) {
   const { server, database } = await serveOnCable(connections);
-  const blocker = new pg.Client(database.url);
-  await blocker.connect();
-  onTestFinished(() => blocker.end());
+  const blocker = await connectForTest(database.url);
   return { server, blocker };
 }
 

@@ -1,10 +1,10 @@
 /** A mirror's heartbeat: a process that was killed is missed, one that ended with --once is not. */
-import pg from 'pg';
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { type RunningServer, serveStore, startServerForTest } from '../../api/running-server.ts';
 import { buildProgram, lanescan, start } from '../../cli/program.ts';
 import { openTestStore } from '../../database.ts';
 import { makeMessage } from '../../fixtures.ts';
+import { queryOnce } from '../../postgres.ts';
 
 // Longer than any wait in it, however busy the machine is.
 vi.setConfig({ testTimeout: 300_000 });
@@ -45,10 +45,7 @@ test('a mirror that follows is alive, and missed when it is killed', { tags: 'sl
   const { stderr } = await mirror.outcome;
   for (const line of stderr.trimEnd().split('\n').filter(Boolean))
     expect(JSON.parse(line)).toMatchObject({ component: expect.stringMatching(/^(mirror|store)$/) });
-  const client = new pg.Client({ connectionString: store.url });
-  await client.connect();
-  await client.query(`update mirror set seen_at = seen_at - interval '10 min'`);
-  await client.end();
+  await queryOnce(store.url, `update mirror set seen_at = seen_at - interval '10 min'`);
 
   await eventually(server).toMatchObject({ ready: 'stopped', mirrors: [{ health: 'stopped' }] });
   const doctor = await lanescan(['doctor', '--port', '0'], { env });

@@ -1,11 +1,11 @@
 /** A mirror first, an index behind it: what the chain says wins field by field, and the audit counts what only the mirror claims. */
-import pg from 'pg';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Message } from '../../../src/domain/message.ts';
 import { storedSelector } from '../../../src/store/write/message-row.ts';
 import { startServerForTest } from '../../api/running-server.ts';
 import { lanescan } from '../../cli/program.ts';
 import { evmAddress, makeMessage, makeRange, makeSent, makeSnapshot, sepolia } from '../../fixtures.ts';
+import { connectForTest } from '../../postgres.ts';
 
 /** What a hosted server says, with members that no chain has. */
 const mirrored = (overrides: Partial<Message> = {}) =>
@@ -47,9 +47,7 @@ test('the chain wins field by field, and the mirror fills what the chain leaves 
 test('the audit counts what only the mirror claims', async () => {
   const messages = [1, 2, 3].map((number) => makeMessage({ number }));
   const { store } = await startServerForTest(messages);
-  const client = new pg.Client({ connectionString: store.url });
-  await client.connect();
-  onTestFinished(() => client.end());
+  const client = await connectForTest(store.url);
   const audit = async () => {
     const { stdout, stderr } = await lanescan(['audit'], { env: { DATABASE_URL: store.url } });
     return stdout + stderr;

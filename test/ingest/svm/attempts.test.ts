@@ -1,12 +1,12 @@
 // @module-tag slow: indexes a cluster and runs the program
 /** Attempts to execute messages on Solana: what the programs said is what people are told. */
-import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Attempt, Attempts, Failures } from '../../../src/api/routes/history-schema.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import { type RunningServer, startServer } from '../../api/running-server.ts';
 import { startNodeProxy } from '../../chain/node-proxy.ts';
 import { lanescan } from '../../cli/program.ts';
+import { connectForTest } from '../../postgres.ts';
 import { TOKEN_PROGRAM } from '../../solana/ccip-calls.ts';
 import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
 import { type SolanaProvider, startSolanaProvider } from '../../solana/endpoint/provider.ts';
@@ -231,9 +231,7 @@ describe('lanescan show', () => {
 });
 
 test('a store that was indexed before reads in how executions failed, as pending slots that progress shows meanwhile', async () => {
-  const client = new pg.Client(server.store.url);
-  await client.connect();
-  onTestFinished(() => client.end());
+  const client = await connectForTest(server.store.url);
   await client.query(`delete from fact where kind = 'ExecutionDetails'`);
   await client.query('update index_network set lacks_attempts = true');
   expect((await attemptsOf(messageOf(0))).map(({ reason }) => reason)).toEqual([null]);

@@ -1,5 +1,5 @@
 /** The ledger of the indexer: one worker a network, one step one transaction, and nothing that is pending gets lost. */
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { Sent } from '../../../src/domain/facts.ts';
 import {
@@ -26,6 +26,7 @@ import {
   makeVerifierCompleted,
   sepolia,
 } from '../../fixtures.ts';
+import { connectForTest, connectTo } from '../../postgres.ts';
 
 const network = sepolia.chainSelector;
 const dest = fuji.chainSelector;
@@ -39,8 +40,7 @@ let client: pg.Client;
 beforeAll(async () => {
   store = await openTestStore();
   ledger = store.index;
-  client = new pg.Client(store.url);
-  await client.connect();
+  client = await connectTo(store.url);
 });
 afterAll(async () => {
   await client?.end();
@@ -699,9 +699,7 @@ test('a reset leaves nothing of the ledger', async () => {
   await simulated.index.record(network, 'us', fullStep);
   await simulated.index.reportProgress(network, null, null);
   await simulated.reset();
-  const other = new pg.Client(database.url);
-  await other.connect();
-  onTestFinished(() => other.end());
+  const other = await connectForTest(database.url);
   const { store: _store, store_revision, publication, cursor_key, ...emptied } = await everything(other);
   expect(Object.values(emptied).flat()).toEqual([]);
 });

@@ -1,5 +1,5 @@
 /** Pages: the JSON of their records, their digest, and the same bytes as the driver gives, also beside replicas. */
-import pg from 'pg';
+import type pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { parseSearch } from '../../../src/domain/filters/search-parameters.ts';
 import type { Message } from '../../../src/domain/message.ts';
@@ -9,6 +9,7 @@ import { renderSql } from '../../../src/store/sql.ts';
 import { openStore, type Store } from '../../../src/store/store.ts';
 import { isOnCluster, openTestStore } from '../../database.ts';
 import { makeExecuted, makeMessage, makeSent, makeSnapshot, makeVerifier } from '../../fixtures.ts';
+import { connectTo } from '../../postgres.ts';
 
 let store: Awaited<ReturnType<typeof openTestStore>>;
 beforeEach(async () => {
@@ -82,8 +83,7 @@ describe.runIf(!isOnCluster)('a page has the records as the driver reads them, a
   beforeEach(async () => {
     // Beside replicas every row has more columns.
     besideReplicas = await openStore({ place: { url: store.url }, replicas: [store.url] });
-    driver = new pg.Client(store.url);
-    await driver.connect();
+    driver = await connectTo(store.url);
   });
   afterEach(async () => {
     await driver.end();

@@ -1,11 +1,12 @@
 /** Rows as bytes: chunks that end anywhere and are overwritten, bounds, failures, time limits. */
 import { Buffer } from 'node:buffer';
-import pg from 'pg';
+import type pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createMessageSplitter } from '../../../src/store/reads/raw-rows.ts';
 import { ReadingClient } from '../../../src/store/reads/reading-client.ts';
 import type { RowBound, Rows } from '../../../src/store/reads/statement.ts';
 import { createTestDatabase, type TestDatabase } from '../../database.ts';
+import { connectTo } from '../../postgres.ts';
 
 function message(code: string, content: Buffer): Buffer {
   const header = Buffer.alloc(5);
@@ -228,8 +229,7 @@ describe('raw rows', () => {
       run({ text: 'select pg_sleep($1)', values: [30] }, texts),
       run(lines(1, 1), texts),
     ]);
-    const administrator = new pg.Client({ connectionString: database.url });
-    await administrator.connect();
+    const administrator = await connectTo(database.url);
     const { processID } = client as unknown as { processID: number };
     await administrator.query('select pg_terminate_backend($1::int)', [processID]);
     await administrator.end();

@@ -1,9 +1,9 @@
 /** Of replicas, what needs no replication; the rest is in test/chaos/replicas.test.ts. */
-import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { openStore } from '../../../src/store/store.ts';
 import { createTestDatabase } from '../../database.ts';
 import { makeMessage, makeSnapshot } from '../../fixtures.ts';
+import { connectTo } from '../../postgres.ts';
 
 test('a database that is none of its replicas is never read from, not even while the primary is away', async () => {
   const ours = await createTestDatabase();
@@ -11,8 +11,7 @@ test('a database that is none of its replicas is never read from, not even while
   const stranger = await openStore({ place: { url: other.url } });
   await stranger.apply([makeSnapshot(makeMessage())]);
   const store = await openStore({ place: { url: ours.url }, replicas: [other.url] });
-  const administrator = new pg.Client(other.url);
-  await administrator.connect();
+  const administrator = await connectTo(other.url);
   onTestFinished(async () => {
     await administrator.end();
     await Promise.all([store.close(), stranger.close()]);

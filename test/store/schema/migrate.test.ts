@@ -1,5 +1,5 @@
 import { readdir } from 'node:fs/promises';
-import pg from 'pg';
+import type pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parseSearch } from '../../../src/domain/filters/search-parameters.ts';
 import { knownSchema, migrate, requireSchema, verifiedSchema } from '../../../src/store/schema/migrate.ts';
@@ -7,6 +7,7 @@ import { openStore, type Store } from '../../../src/store/store.ts';
 import { createTestDatabase, type TestDatabase } from '../../database.ts';
 import { makeMessage, makeSnapshot } from '../../fixtures.ts';
 import { operatorErrorOf } from '../../operator-error.ts';
+import { connectTo } from '../../postgres.ts';
 import { makeDevelopmentSchema, nextMigrations } from '../../upgrade/other-schemas.ts';
 
 let database: TestDatabase;
@@ -14,8 +15,7 @@ let client: pg.Client;
 
 beforeEach(async () => {
   database = await createTestDatabase({ empty: true });
-  client = new pg.Client({ connectionString: database.url });
-  await client.connect();
+  client = await connectTo(database.url);
 });
 afterEach(async () => {
   await client.end();

@@ -8,6 +8,7 @@ import { connectionsNeeded } from '../../../src/store/server/connection-budget.t
 import { openEmbedded } from '../../../src/store/server/embedded.ts';
 import { openStore } from '../../../src/store/store.ts';
 import { createTestDatabase } from '../../database.ts';
+import { connectForTest } from '../../postgres.ts';
 
 async function maxConnections(config: pg.ClientConfig): Promise<number> {
   const client = new pg.Client(config);
@@ -40,9 +41,7 @@ test('a server that cannot hold them is told before anything starts, with a numb
 test('the limit of a role counts', async () => {
   const database = await createTestDatabase();
   onTestFinished(() => database.drop());
-  const admin = new pg.Client(database.url);
-  await admin.connect();
-  onTestFinished(() => admin.end());
+  const admin = await connectForTest(database.url);
   await admin.query(`alter database ${new URL(database.url).pathname.slice(1)} connection limit 30`);
   await expect(openStore({ place: { url: database.url }, startsProcesses: 2 })).rejects.toThrow(
     /has room for 30: .* at most 30 for this role and database/,

@@ -2,13 +2,14 @@
 /** Database connections that die without a FIN or RST are noticed and replaced; those that only take long are not. */
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import pg from 'pg';
+import type pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openStore, type Store } from '../../../src/store/store.ts';
 import { until } from '../../api/live/live-server.ts';
 import { type BlackHole, openBlackHole } from '../../chaos/black-hole.ts';
 import { createTestDatabase } from '../../database.ts';
 import { makeMessage, makeSnapshot } from '../../fixtures.ts';
+import { connectForTest, connectTo } from '../../postgres.ts';
 
 const PATIENCE_MS = 45_000;
 
@@ -27,8 +28,7 @@ async function openThroughBlackHole(): Promise<Setting> {
   const way = await openBlackHole(database.url);
   const logLines: string[] = [];
   const store = await openStore({ place: { url: way.url }, writeLog: (line) => logLines.push(line) });
-  const direct = new pg.Client(database.url);
-  await direct.connect();
+  const direct = await connectTo(database.url);
   onTestFinished(async () => {
     await store.close();
     await direct.end();
@@ -56,9 +56,7 @@ describe('connections that a firewall forgets', () => {
     const { store, way, direct, directUrl } = await openThroughBlackHole();
     await add(store, 1);
     // Not the one that looks: within a transaction it would see the same sessions again and again.
-    const locker = new pg.Client(directUrl);
-    await locker.connect();
-    onTestFinished(() => locker.end());
+    const locker = await connectForTest(directUrl);
     await locker.query('begin; select from store for update');
     const blocked = add(store, 2);
     blocked.catch(() => undefined);

@@ -1,6 +1,6 @@
 /** What the store makes of facts: records, history and report, in any order, again, taken back, and from several writers. */
 import fc from 'fast-check';
-import pg from 'pg';
+import type pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Fact, factMessageId, isMessageFact, isRangeFact } from '../../../src/domain/facts.ts';
 import { parseSearch } from '../../../src/domain/filters/search-parameters.ts';
@@ -28,14 +28,14 @@ import {
   sepolia,
   snapshotsOf,
 } from '../../fixtures.ts';
+import { connectTo } from '../../postgres.ts';
 
 let store: Store & { url: string };
 let client: pg.Client;
 
 beforeEach(async () => {
   store = await openTestStore();
-  client = new pg.Client({ connectionString: store.url });
-  await client.connect();
+  client = await connectTo(store.url);
 });
 afterEach(async () => {
   await client.end();

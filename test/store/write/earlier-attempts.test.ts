@@ -1,5 +1,5 @@
 /** A message that was attempted again and again: what one more attempt costs, and that nothing of the others is lost. */
-import pg from 'pg';
+import type pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { attemptsOf, lastAttempt } from '../../../src/domain/attempts.ts';
 import type { Executed, ExecutionDetails, Fact } from '../../../src/domain/facts.ts';
@@ -11,14 +11,14 @@ import type { Store } from '../../../src/store/store.ts';
 import { KEPT_ATTEMPTS } from '../../../src/store/write/earlier-attempts.ts';
 import { openTestStore } from '../../database.ts';
 import { makeExecuted, makeExecutionDetails, makeMessage, makeSent } from '../../fixtures.ts';
+import { connectTo } from '../../postgres.ts';
 
 let store: Store & { url: string };
 let client: pg.Client;
 
 beforeEach(async () => {
   store = await openTestStore();
-  client = new pg.Client({ connectionString: store.url });
-  await client.connect();
+  client = await connectTo(store.url);
 });
 afterEach(async () => {
   await client.end();
