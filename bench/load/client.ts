@@ -29,7 +29,7 @@ export interface LoadOrder {
   readonly check: 'page' | 'same' | 'status';
   /** Vary every URL without changing its meaning, so that the response cache does not help. */
   readonly isRespelled?: boolean;
-  /** Keep the response of every n-th request, to check it afterwards; default: none. */
+  /** Keep the first response and every n-th after it, to check them afterwards; default: none. */
   readonly keepEvery?: number;
 }
 
@@ -96,7 +96,7 @@ export async function runLoad(order: LoadOrder): Promise<LoadReport> {
       first ??= Buffer.from(body);
       if (!body.equals(first)) throw new Error(`${request.path}: an answer differs from the one before`);
     }
-    if (order.keepEvery !== undefined && latencies.length % order.keepEvery === 0)
+    if (order.keepEvery !== undefined && (latencies.length - 1) % order.keepEvery === 0)
       kept.push({ index, body: body.toString() });
   };
 

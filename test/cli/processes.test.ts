@@ -175,8 +175,12 @@ test('a port that is taken is told once', async () => {
   expect(outcome).toEqual({ code: 1, stdout: '', stderr });
 });
 
-test.each(['0', '65', '1.5', 'many'])('--processes %s is rejected', async (count) => {
-  const { code, stderr } = await runProgram(['serve', '--processes', count]);
-  expect(code).toBe(2);
-  expect(stderr).toContain(`--processes is "${count}". It takes a whole number from 1 to 64`);
-});
+test.each(['0', '65', '1.5', 'many'])(
+  '--processes %s is rejected, with the numbers that it takes',
+  async (count) => {
+    const { code, stderr } = await runProgram(['serve', '--processes', count]);
+    expect(code).toBe(2);
+    const told = count === 'many' ? '"many"' : count;
+    expect(stderr).toContain(`--processes is ${told}. It takes a whole number from 1 to 64`);
+  },
+);
