@@ -51,7 +51,7 @@ export interface WatchedPage {
   forgive(kind: RegExp): void;
 }
 
-/** On a busy machine a read can wait too long for the database: the server refuses it, and the page asks again. */
+/** On a busy machine a read can wait too long for the database: the server rejects it, and the page asks again. */
 const SHED_LOAD = /status of 503/;
 
 /**

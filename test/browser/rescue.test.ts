@@ -212,7 +212,7 @@ describe.skipIf(!hasChromium)('over real chains', () => {
     await page.getByText('It would fail now', { exact: true }).waitFor();
     await page.getByRole('button', { name: /^Send anyway with Test/ }).click();
     await eventually(() => methods(wallet)).toContain('eth_sendTransaction');
-    // The node refuses what would revert, and says why.
+    // The node rejects what would revert, and says why.
     await page
       .locator('.rescue [role="alert"], .rescue [role="status"]:has-text("reverted")')
       .last()
@@ -220,7 +220,7 @@ describe.skipIf(!hasChromium)('over real chains', () => {
     await page.getByRole('heading', { name: 'The execution failed' }).waitFor();
   });
 
-  /** Two messages that are refused no longer. */
+  /** Two messages that are rejected no longer. */
   async function twoHealed(): Promise<readonly [SentMessage, SentMessage]> {
     const lane = lab.lane('1.6', 'a');
     const messages = [await failedMessage(lane), await failAnother(lane)] as const;

@@ -215,7 +215,7 @@ describe('a node that is behind what was read', () => {
 describe('contracts that one node does not know', () => {
   const nobody = '0x00000000000000000000000000000000000000aa';
 
-  test('are not refused on its word, each of them, and not while the others are away', async () => {
+  test('are not rejected on its word, each of them, and not while the others are away', async () => {
     const impostor = await deployImpostor(stage.lab.a);
     await impostor.imitate(stage.lane.ramps.onRamp);
     // In one block: one that nobody knows, and then one that only the proxy does not.
@@ -241,7 +241,7 @@ describe('contracts that one node does not know', () => {
     expect(await book()).toHaveLength(1);
   });
 
-  test('are refused where no other could be asked, and nothing is held up', async () => {
+  test('are rejected where no other could be asked, and nothing is held up', async () => {
     const { logLines } = following();
     await untilProgress({ failedRanges: 0, owedBlocks: 0, problem: null });
     const told = logLines.filter((line) => line.includes(nobody));

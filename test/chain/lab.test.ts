@@ -69,7 +69,7 @@ test('the driver goes on whatever others do to its messages, and takes theirs al
     await lane.sendOne({ ...(from && { from }), data: '0xfeed' });
     while (isDriven) {
       for (const message of await lane.sentSince(heads.get(lane) ?? 0)) {
-        // Whatever the contracts refuse is what a user would be refused.
+        // The contracts reject here what they would reject from a user.
         const done = await lane.executeByHand(message).catch(() => undefined);
         if (done?.state === 'success') executed.add(message.messageId);
         if (!isDriven) return;

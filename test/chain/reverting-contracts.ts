@@ -1,4 +1,4 @@
-/** Receivers and token pools of the lab that refuse a message in every manner, and what people are told of it. */
+/** Receivers and token pools of the lab that reject a message in every manner, and what people are told of it. */
 import { encodeErrorResult, type Hex, parseAbi } from 'viem';
 import type { Reason } from '../../src/api/routes/history-schema.ts';
 import type { Lab, Version } from '../lab/lab.ts';
@@ -19,7 +19,7 @@ export const encode = (
   args: readonly unknown[] = [],
 ) => encodeErrorResult({ abi: errors, errorName, args } as never);
 
-/** How the receiver refuses, and what people are told. The data is cut off from 2.0 on: some words are lost there. */
+/** How the receiver rejects, and what people are told. The data is cut off from 2.0 on: some words are lost there. */
 export const receiverCases: readonly {
   readonly name: string;
   readonly manner: Hex | 'all-gas';
@@ -74,7 +74,7 @@ export const receiverCases: readonly {
   },
 ];
 
-/** How the token or its pool on the destination refuses, and what people are told. */
+/** How the token or its pool on the destination rejects, and what people are told. */
 export const poolCases: readonly {
   readonly name: string;
   readonly code: string;

@@ -98,7 +98,7 @@ describe('a chain is asked about its tokens', () => {
     expect(pending).toBe(0);
   });
 
-  test('that refuse every question, and are then known by their address alone', async () => {
+  test('that reject every question, and are then known by their address alone', async () => {
     const { store, network } = await indexed({});
     expect(await tokenOf(store, network)).toEqual([
       { symbol: null, name: null, decimals: null, isRead: true },

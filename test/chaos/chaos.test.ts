@@ -27,13 +27,13 @@ const isFull = process.env.LANESCAN_TEST_SCALE === 'full';
 /** Seeds that once failed, and what was wrong. They always run. */
 const regressions: Readonly<Record<'worlds' | 'indexers' | 'databases', readonly string[]>> = {
   // 44: a router that a node did not tell in time, or had not reached, was taken for none.
-  // 12: a ramp that a node did not know was refused for good.
+  // 12: a ramp that a node did not know was rejected for good.
   // 17, 21, 38, 43: history began too late where the range with the routers' first word could not be read at once.
   // 43, later: what a ramp said in the blocks that named it could be left out unnoticed.
   // 61: a question about a message was given up: when its sending was taken back and told again at that moment, or when
-  // its contract had refused for a while.
+  // its contract had rejected for a while.
   // 144: not understood; it came right whenever it was played again.
-  // 28, 46: an endpoint that had refused every query for a moment was not asked again for an hour.
+  // 28, 46: an endpoint that had rejected every query for a moment was not asked again for an hour.
   // 109: a final block of another branch, from another node behind the same address, became the place of facts.
   worlds: ['12', '17', '21', '28', '38', '43', '44', '46', '61', '109', '144'],
   indexers: [],

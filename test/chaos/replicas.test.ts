@@ -51,7 +51,7 @@ test.each([
     { DATABASE_URL: 'postgresql://primary/x', DATABASE_REPLICA_URL: 'mysql://user:hunter2@replica/x' },
     /^lanescan: DATABASE_REPLICA_URL is not a PostgreSQL URL/,
   ],
-])('settings that cannot be are refused in words: %o', async (env, words) => {
+])('settings that cannot be are rejected in words: %o', async (env, words) => {
   const { code, stderr } = await lanescan(['serve', '--port', '0'], { env });
   expect(code).toBe(1);
   expect(stderr).toMatch(words);

@@ -71,7 +71,7 @@ test('a server that is told to stop while its killed database is being started a
   }
 });
 
-test('a folder that cannot be used is refused in one line that says what to do', async () => {
+test('a folder that cannot be used is rejected in one line that says what to do', async () => {
   const cwd = freshFolder();
   writeFileSync(path.join(cwd, 'occupied'), 'not a folder');
   const { code, stdout, stderr } = await runProgram(['search', '--data', 'occupied'], { cwd });

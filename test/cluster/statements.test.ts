@@ -1,5 +1,5 @@
 /**
- * Static checks of the statements in `src/store`: what Citus refuses or answers wrongly over distributed tables. They need no
+ * Static checks of the statements in `src/store`: what Citus rejects or answers wrongly over distributed tables. They need no
  * cluster. Statements for one node alone are exempt, by name.
  */
 import { readdirSync, readFileSync } from 'node:fs';

@@ -50,7 +50,7 @@ export async function layFoundation(network: Network) {
     link,
     /** Have pools in every version: one with 18 decimals, one with 6. */
     tokens,
-    /** Takes every message, but those it is told to refuse. */
+    /** Takes every message, but those it is told to reject. */
     receiver,
     /** The same, but in 2.0 it asks for a second verifier too. */
     strictReceiver,

@@ -14,7 +14,7 @@ export interface SendOptions {
   readonly gasLimit?: bigint;
   /** Default true. 1.2 knows only order, 2.0 only disorder. */
   readonly outOfOrder?: boolean;
-  /** Default: the lab's receiver, which can be made to refuse. */
+  /** Default: the lab's receiver, which can be made to reject. */
   readonly receiver?: Hex;
   readonly feeToken?: 'native' | 'link';
   /** `contract`: a contract calls the router. Default `account`, for several messages `contract`. */
@@ -147,14 +147,14 @@ export async function openLane(deployment: Deployment, foundations: Foundations,
       .map((event) => messageOf(event, receipt, through));
   };
 
-  /** Only the lab's own receivers can be made to refuse. */
+  /** Only the lab's own receivers can be made to reject. */
   const ownReceiverOf = (message: SentMessage) => {
     const found = receivers.find(({ address }) => address === message.receiver);
     if (!found) throw new Error(`${message.receiver} is not one of the lab's own receivers.`);
     return found;
   };
 
-  /** Tells the receivers to refuse messages, or to take them again. */
+  /** Tells the receivers to reject messages, or to take them again. */
   const refuse = async (messages: readonly SentMessage[], refused = true) => {
     for (const message of messages)
       await ownReceiverOf(message).send('refuse', [[message.messageId], refused], destOwner);
@@ -260,7 +260,7 @@ export async function openLane(deployment: Deployment, foundations: Foundations,
       if (!deployment.verifierResults) throw new Error(`${version} knows no verifiers.`);
       return deployment.verifierResults(message);
     },
-    /** Executes as the oracle network does; with `fail`, the receiver refuses. */
+    /** Executes as the oracle network does; with `fail`, the receiver rejects. */
     async execute(message: SentMessage, { fail = false } = {}) {
       await prepareReceiver(message, fail);
       return executionOf(message, await deployment.execute(message, commits.get(message.messageId)));
@@ -277,7 +277,7 @@ export async function openLane(deployment: Deployment, foundations: Foundations,
     /** The commit of a message, if the lab made one. */
     commitOf: ({ messageId }: SentMessage) => commits.get(messageId),
     refuse,
-    /** Has the receiver refuse a message with this return data, or by using up all its gas. */
+    /** Has the receiver reject a message with this return data, or by using up all its gas. */
     async refuseWith(message: SentMessage, manner: Hex | 'all-gas') {
       const [kind, data] = manner === 'all-gas' ? [2, '0x'] : [1, manner];
       await ownReceiverOf(message).send('refuseWith', [message.messageId, kind, data], destOwner);

@@ -124,14 +124,14 @@ describe('a DATABASE_URL', () => {
     `postgres://me:12345/${secret}@127.0.0.1/db`,
     `postgres://me:12345#${secret}@127.0.0.1/db`,
     `postgres://me:12345?${secret}@127.0.0.1/db`,
-  ])('that is none (%j) is refused in words that show no password', async (url) => {
+  ])('that is none (%j) is rejected in words that show no password', async (url) => {
     const error = await operatorErrorOf(() => openStore({ place: { url } }));
     expect(`${error.message} ${error.remedy} ${String(error.cause)}`).not.toMatch(/hunter2|12345/);
     expect(error.message).toContain('DATABASE_URL');
     expect(error.remedy).toContain('postgresql://');
   });
 
-  it('with nobody listening is refused with host and port, without the password', async () => {
+  it('with nobody listening is rejected with host and port, without the password', async () => {
     const error = await operatorErrorOf(() =>
       openStore({ place: { url: `postgres://me:${secret}@127.0.0.1:1/lanescan` } }),
     );
@@ -140,14 +140,14 @@ describe('a DATABASE_URL', () => {
     expect(`${error.message} ${error.remedy} ${String(error.cause)}`).not.toContain(secret);
   });
 
-  it('with a password that is no percent-encoding is refused without showing it', async () => {
+  it('with a password that is no percent-encoding is rejected without showing it', async () => {
     const error = await operatorErrorOf(() =>
       openStore({ place: { url: `postgres://me:${secret}%zz@127.0.0.1:1/lanescan` } }),
     );
     expect(`${error.message} ${error.remedy} ${String(error.cause)}`).not.toContain(secret);
   });
 
-  it('of a database that does not exist is refused with its name', async () => {
+  it('of a database that does not exist is rejected with its name', async () => {
     const url = new URL(await emptyDatabase());
     url.pathname = '/no_such_database';
     const error = await operatorErrorOf(() => openStore({ place: { url: url.href } }));
@@ -155,7 +155,7 @@ describe('a DATABASE_URL', () => {
     expect(error.remedy).toMatch(/exists/);
   });
 
-  it('of a role that does not exist is refused with its name', async () => {
+  it('of a role that does not exist is rejected with its name', async () => {
     const url = new URL(await emptyDatabase());
     url.searchParams.set('user', 'no_such_role');
     expect((await operatorErrorOf(() => openStore({ place: { url: url.href } }))).message).toMatch(
@@ -163,7 +163,7 @@ describe('a DATABASE_URL', () => {
     );
   });
 
-  it('that is refused leaves no connection open', async () => {
+  it('that is rejected leaves no connection open', async () => {
     const url = await emptyDatabase();
     const client = await connect(url);
     await (await openStore({ place: { url }, content: 'real' })).close();

@@ -27,7 +27,7 @@ import {
 const isFull = process.env.LANESCAN_TEST_SCALE === 'full';
 
 describe('a delivery', () => {
-  test('is accepted by the Standard Webhooks library, and refused when anything of it was changed', async () => {
+  test('is accepted by the Standard Webhooks library, and rejected when anything of it was changed', async () => {
     const { store, receiver } = await startDelivering();
     await store.apply([newMessage(1)]);
     await untilSettled(store);

@@ -116,7 +116,7 @@ describe('lanescan webhooks replay', () => {
     expect(receiver.accepted.map(({ id }) => id).sort()).toEqual(['ops_2', 'ops_3']);
   });
 
-  test('wrong usage and unknown names are refused in words that help', async () => {
+  test('wrong usage and unknown names are rejected in words that help', async () => {
     for (const [args, expected, words] of [
       [['replay', 'ops'], 2, /either --parked or --after/],
       [['replay', 'ops', '--parked', '--after', '1'], 2, /either --parked or --after/],
@@ -147,7 +147,7 @@ describe('lanescan webhooks replay', () => {
 });
 
 describe('the program', () => {
-  test('serve refuses a wrong configuration before anything else, and search does not need the secrets', async () => {
+  test('serve rejects a wrong configuration before anything else, and search does not need the secrets', async () => {
     const env = { DATABASE_URL: store.url };
     const { code, stderr } = await lanescan(['serve', '--port', '0', '--config', config], { env });
     expect(stderr).toMatch(/webhooks\[0\]\.secret in .* needs the variable SECRET, which is not set/);

@@ -64,7 +64,7 @@ test('more readers than can wait are rejected at once, the others are answered, 
   for (const answer of answers) if (answer.status !== 200) expect(answer.status).toBe(503);
   for (let i = 0; i < 20; i++) expect((await server.ask('/v2/messages')).status).toBe(200);
   expect(await metricOf(server, 'lanescan_database_waiting{pool="readers"}')).toBe('0');
-  // Refusals are the plan, not faults.
+  // Rejections are the plan, not faults.
   expect(server.log.filter((line) => line.includes('request failed')).length).toBe(0);
 });
 

@@ -152,7 +152,7 @@ describe('many clients that do not read', () => {
       return ended() === readers.length;
     }, WAIT_MS);
     const lines = requestLines(server);
-    // Refused while those before them might still read, or cut off because they did not.
+    // Rejected while those before them might still read, or cut off because they did not.
     for (const { status, aborted } of lines) expect([200, 503]).toContain(status ?? aborted);
     expect(lines.filter(({ status }) => status === 503).length).toBeGreaterThan(0);
     expect(lines.filter(({ aborted }) => aborted).length).toBeGreaterThanOrEqual(3);

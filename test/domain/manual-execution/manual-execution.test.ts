@@ -135,7 +135,7 @@ const encodedMessage = concat([
 ]);
 const material = { offramp, encodedMessage, verifierAddresses: [], ccvData: [] };
 
-test('an encoded message is refused where id, off-ramp or lane are not those that it names itself', () => {
+test('an encoded message is rejected where id, off-ramp or lane are not those that it names itself', () => {
   const id = keccak256(encodedMessage);
   expect(prepareVerified(id, material, lane)).toMatchObject({ offramp, gasLimit: 200_000n });
   expect(() => prepareVerified(`0x${'22'.repeat(32)}`, material, lane)).toThrow(

@@ -820,7 +820,7 @@ describe('rates', () => {
     expect(busy.calls.length).toBe(asked);
   });
 
-  test('a node that refuses without an end is left after a few attempts', async () => {
+  test('a node that rejects without an end is left after a few attempts', async () => {
     const { node, chain } = await openNodes(1);
     await chain.run(nameOf);
     const before = node.calls.length;
@@ -829,7 +829,7 @@ describe('rates', () => {
     expect(node.calls.length - before).toBeLessThan(15);
   });
 
-  test('calls of a batch that are refused for their rate are asked again, and only those', async () => {
+  test('calls of a batch that are rejected for their rate are asked again, and only those', async () => {
     const { node, chain } = await openNodes(1, {}, { timing: { ...briefly, maxWaitMs: 5_000 } });
     await chain.run(nameOf);
     node.calls.length = 0;

@@ -96,7 +96,7 @@ test('no read waits behind a long one', { tags: 'slow' }, async () => {
   expect(ended).toHaveLength(51);
 });
 
-test('a read that waits too long is refused, also behind others in a batch', { tags: 'slow' }, async () => {
+test('a read that waits too long is rejected, also behind others in a batch', { tags: 'slow' }, async () => {
   const queue = openQueue(1, { maxWaitMs: 300, overloadWaitMs: 60_000 });
   await queue.run(sleep(0, true));
   // What has been short so far goes together, though this is not.

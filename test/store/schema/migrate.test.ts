@@ -88,7 +88,7 @@ describe('migrating', () => {
     expect(await locks()).toBe(0);
   });
 
-  it('refuses a database whose migration was another', { tags: 'slow' }, async () => {
+  it('rejects a database whose migration was another', { tags: 'slow' }, async () => {
     await migrate(client);
     await client.query(
       `update migration set checksum = repeat('0', 64) where number = (select min(number) from migration)`,
@@ -99,7 +99,7 @@ describe('migrating', () => {
     await operatorErrorOf(() => openStore({ place: { url: database.url } }));
   });
 
-  it('refuses a database that a newer version has migrated', async () => {
+  it('rejects a database that a newer version has migrated', async () => {
     await migrate(client);
     await client.query(`insert into migration (number, name, checksum) values (9999, '9999-future', 'x')`);
     const error = await operatorErrorOf(() => migrate(client));

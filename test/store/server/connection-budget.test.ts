@@ -1,4 +1,4 @@
-/** The connections of `serve --processes`: counted in one place, and refused where the server cannot hold them. */
+/** The connections of `serve --processes`: counted in one place, and rejected where the server cannot hold them. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';

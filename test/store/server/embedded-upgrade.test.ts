@@ -177,7 +177,7 @@ const operatorErrorOf = async (work: Promise<unknown>): Promise<OperatorError> =
 describe.skipIf(older === undefined)('files of an older PostgreSQL', () => {
   const { major = '', flags = [] } = older ?? {};
 
-  test('are refused by other verbs; `lanescan migrate` copies everything, and keeps the old files', async () => {
+  test('are rejected by other verbs; `lanescan migrate` copies everything, and keeps the old files', async () => {
     const { folder, content, indexes } = await olderData();
     const search = await runProgram(['search', '--data', folder]);
     expect(search.code).toBe(1);
@@ -419,7 +419,7 @@ describe('files of a PostgreSQL whose programs are not there', () => {
     expect(stderr).toContain('--from-binaries is for the embedded database, but DATABASE_URL is set.');
   });
 
-  test('a newer one is refused by every verb, and nothing is changed', async () => {
+  test('a newer one is rejected by every verb, and nothing is changed', async () => {
     const folder = filesOf('99');
     const before = listing(folder);
     for (const verb of ['migrate', 'search']) {

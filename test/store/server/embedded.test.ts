@@ -518,7 +518,7 @@ describe('postmaster.pid while PostgreSQL writes it', () => {
   });
 });
 
-describe('what cannot work is refused in words', () => {
+describe('what cannot work is rejected in words', () => {
   test('a file in place of the data folder', async () => {
     const file = path.join(scratchFolder(), 'data');
     fs.writeFileSync(file, '');

@@ -362,7 +362,7 @@ describe('the blessing of a root', () => {
     expect(facts).toEqual([blessed]);
   });
 
-  it('is refused with a root that is none', async () => {
+  it('is rejected with a root that is none', async () => {
     await expect(store.apply([{ ...blessing, merkleRoot: '0x12' }])).rejects.toThrow(/malformed root: 0x12/);
   });
 });

@@ -105,7 +105,7 @@ describe('copied rows', () => {
     expect(await copied(rows)).toEqual(rows.map(shown));
   });
 
-  it('are refused as a whole where bytes are no hex, and the connection stays good', async () => {
+  it('are rejected as a whole where bytes are no hex, and the connection stays good', async () => {
     const good = [0, true, null, null, null, null, null, 'ab'];
     for (const bytes of ['xy', 'abc', 'ab0']) {
       const bad = [1, true, null, null, null, null, null, bytes];
