@@ -62,7 +62,7 @@ test('goes on sending, and what it sent moves through the lifecycle', async () =
     expect(now?.messageId).not.toBe(newest?.messageId);
     const later = await search(`limit=200&view=summary&messageId=${[...statusBefore.keys()]}`);
     expect(later.some(({ messageId, status }) => status !== statusBefore.get(messageId))).toBe(true);
-  });
+  }, 300_000);
 });
 
 test('outlives its database, which is started again, and goes on sending', { tags: 'slow' }, async () => {

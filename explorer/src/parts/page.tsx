@@ -2,12 +2,12 @@
 import { type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { type ReactNode, useEffect } from 'react';
 import { ResponseError, TransportError } from '../../../src/client/client.ts';
-import { readinessQuery } from '../server/api-client.ts';
+import { isSimulatedPage, readinessQuery } from '../server/api-client.ts';
 
 /** The title of the page in its tab; it also says whether the data is simulated. */
 export function useTitle(title: string): void {
   const { data } = useQuery(readinessQuery);
-  const isSimulated = data?.simulated ?? false;
+  const isSimulated = data?.simulated ?? isSimulatedPage;
   useEffect(() => {
     document.title = `${title} · Lanescan${isSimulated ? ' (simulated data)' : ''}`;
   }, [title, isSimulated]);

@@ -226,6 +226,9 @@ export const lookupQuery = (text: string) =>
     retry: false,
   });
 
+/** What the page says itself: waiting for `readinessQuery`, a banner would move the page. */
+export const isSimulatedPage = document.querySelector('meta[name="lanescan-simulated"]') !== null;
+
 export const readinessQuery = queryOptions({
   queryKey: ['readiness'],
   queryFn: ({ signal }) => api.readiness({}, signal),

@@ -5,7 +5,7 @@ import { Suspense, useState } from 'react';
 import { Icon } from '../parts/icons.tsx';
 import { Notice, useTitle } from '../parts/page.tsx';
 import { SearchBox } from '../search/search-box.tsx';
-import { readinessQuery, serverAway } from '../server/api-client.ts';
+import { isSimulatedPage, readinessQuery, serverAway } from '../server/api-client.ts';
 import { basePath } from '../server/base-path.ts';
 
 const pages = [
@@ -45,7 +45,7 @@ export function Shell() {
           <ThemeSwitch />
         </div>
       </header>
-      {data?.simulated && (
+      {(data?.simulated ?? isSimulatedPage) && (
         <div className="banner" role="note">
           <p>
             <strong>Simulated data.</strong> This is the simulated network of the demo: no message here exists

@@ -160,7 +160,9 @@ function withBasePath(builtPage: string, basePath: string): string {
 
 function previewHead({ title, description }: Preview, isSimulated: boolean): Html {
   const labelledTitle = isSimulated ? `${title} (simulated data)` : title;
-  return html`<title>${labelledTitle}</title>
+  // explorer/src/server/api-client.ts reads it.
+  const simulated = isSimulated ? html`<meta name="lanescan-simulated" content="true">` : html``;
+  return html`<title>${labelledTitle}</title>${simulated}
 <meta name="description" content="${description}">
 <meta property="og:site_name" content="Lanescan">
 <meta property="og:type" content="website">
