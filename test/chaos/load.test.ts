@@ -42,8 +42,15 @@ beforeAll(async () => {
   url = `http://127.0.0.1:${port}`;
   // Not a line a request: this process would have to keep them all.
   server = start(['serve', '--port', port, '--log-level', 'error'], { env: { DATABASE_URL: store.url } });
-  await until(async () => (await fetch(`${url}/readyz`).catch(() => undefined))?.ok === true);
-});
+  await until(
+    () =>
+      fetch(`${url}/readyz`).then(
+        ({ ok }) => ok,
+        () => false,
+      ),
+    60_000,
+  );
+}, 300_000);
 afterAll(async () => {
   server?.child.kill('SIGTERM');
   await server?.outcome;
@@ -64,13 +71,18 @@ async function metricOf(name: string): Promise<number> {
 let asked = 0;
 const freshSearch = () => `/v2/messages?limit=20&sentAfter=${new Date(asked++).toISOString()}`;
 
-type Load = Awaited<ReturnType<typeof load>>;
+interface Load {
+  readonly statuses: Readonly<Record<string, number>>;
+  /** Whether everybody who was turned away was told when to come back. */
+  readonly hasRetryAfter: boolean;
+  /** Seconds within which half of those who were served were, and 90 %, and 99 %, as the server measured them. */
+  readonly within: readonly [number, number, number];
+}
 
 /** So many clients, each with a connection of its own that asks again when it is answered. */
-async function load(clients: number, durationMs: number) {
+async function load(clients: number, durationMs: number): Promise<Load> {
   const agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
   const statuses: Record<string, number> = {};
-  /** Whether everybody who was turned away was told when to come back. */
   let hasRetryAfter = true;
   const before = await servedWithin();
   const endAt = performance.now() + durationMs;
@@ -104,8 +116,7 @@ async function load(clients: number, durationMs: number) {
   ]);
   const quantile = (part: number) =>
     counts.find(([, count]) => count >= part * (counts.at(-1)?.[1] ?? 0))?.[0] ?? Number.POSITIVE_INFINITY;
-  // Seconds within which half of those who were served were, and 90 %, and 99 %, as the server measured them.
-  return { statuses, hasRetryAfter, within: [quantile(0.5), quantile(0.9), quantile(0.99)] as const };
+  return { statuses, hasRetryAfter, within: [quantile(0.5), quantile(0.9), quantile(0.99)] };
 }
 
 /** How many searches the server has answered within so many seconds. */
@@ -120,21 +131,24 @@ const inWords = ({ statuses, within: [half, most, nearlyAll] }: Load) =>
   `${JSON.stringify(statuses)}, served within ${half} s (p50), ${most} s (p90), ${nearlyAll} s (p99)`;
 
 /**
- * Every search takes a tenth of a second from now on until the test ends, and no processor: ten connections serve a
+ * Every search takes a tenth of a second from now on until the client ends, and no processor: ten connections serve a
  * hundred a second, on whatever machine.
  */
-async function slowDatabase(): Promise<void> {
+async function slowDatabase(): Promise<{ end(): Promise<void> }> {
   const client = await connectTo(store.url);
   await client.query(`alter table message rename to message_at_full_speed;
     create view message as select m.* from message_at_full_speed m, (select pg_sleep(0.1)) slowly`);
-  onTestFinished(async () => {
-    await client.query('drop view message; alter table message_at_full_speed rename to message');
-    await client.end();
-  });
+  return {
+    async end() {
+      await client.query('drop view message; alter table message_at_full_speed rename to message');
+      await client.end();
+    },
+  };
 }
 
 test('of more requests than can be served the excess is turned away, and then it is calm at once', async () => {
-  await slowDatabase();
+  const client = await slowDatabase();
+  onTestFinished(() => client.end());
   const calm = await load(4, 1_000);
   let peak = 0;
   const sampler = setInterval(() => {
@@ -174,7 +188,9 @@ test('of more requests than can be served the excess is turned away, and then it
 }, 300_000);
 
 describe('connections that only stay', () => {
-  test(`${IDLE_CONNECTIONS} idle ones cost little and nobody else anything`, async () => {
+  test(`${IDLE_CONNECTIONS} idle ones cost little and nobody else anything`, {
+    timeout: 120_000,
+  }, async () => {
     const before = residentMegabytes();
     const filesBefore = openFiles();
     const sockets: Socket[] = [];
@@ -247,5 +263,29 @@ describe('clients that vanish', () => {
     );
     await until(() => openFiles() <= filesBefore + 20, 120_000);
     expect((await fetch(`${url}${freshSearch()}`)).status).toBe(200);
+  });
+
+  test('an export that nobody reads any more is ended, and its connection is free', async () => {
+    const own = await serveStore(
+      { ...store, close: async () => undefined },
+      { backpressure: { stalledMs: 500 } },
+    );
+    onTestFinished(() => own.close());
+    const exporting = () => {
+      const { total, idle } = store.pools().find(({ pool }) => pool === 'exporters') ?? { total: 0, idle: 0 };
+      return total - idle;
+    };
+    const request = get(`${own.url}/v2/messages/export?format=ndjson`, { agent: false });
+    const [answer] = (await once(request, 'response')) as [IncomingMessage];
+    const broken = new Promise<string>((resolve) => {
+      answer.on('error', (error) => resolve((error as NodeJS.ErrnoException).code ?? error.message));
+      answer.on('end', () => resolve('complete'));
+    });
+    answer.pause();
+    await until(() => exporting() === 1);
+    await until(() => exporting() === 0, 120_000);
+    answer.resume();
+    // What was cut off must not look whole.
+    expect(await broken).toBe('ECONNRESET');
   });
 });

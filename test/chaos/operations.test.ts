@@ -1,9 +1,12 @@
-// @module-tag slow: backups of whole deployments
-/** What those who run the service do with it: back up, restore, have a wrong clock, run out of disk. Restarts are in test/proxy. */
+// @module-tag slow: backups and rolling restarts of whole deployments
+/** What those who run the service do with it: back up, restore, restart without downtime, run out of disk. */
 import { execFile, execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { get, type IncomingMessage } from 'node:http';
 import os from 'node:os';
 import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import type pg from 'pg';
@@ -18,10 +21,11 @@ import { makeMessage, makeSnapshot } from '../fixtures.ts';
 import { keptStatistics, recount } from '../lanes/recount.ts';
 import { connectForTest } from '../postgres.ts';
 import { SECRET, startReceiver } from '../webhooks/receiver.ts';
-import { problemsOf, temporaryFolder, writeArchive } from './deployment.ts';
+import { freePort, problemsOf, temporaryFolder, writeArchive } from './deployment.ts';
 import { startSystemServer, systemPostgres } from './system-postgres.ts';
 
 const run = promisify(execFile);
+const isFull = process.env.LANESCAN_TEST_SCALE === 'full';
 
 beforeAll(() => buildProgram(), 300_000);
 
@@ -108,6 +112,89 @@ describe('a backup', () => {
   );
 });
 
+describe('a rolling restart', () => {
+  const get200 = async (port: string, url: string): Promise<number> => {
+    const request = get({ host: '127.0.0.1', port, path: url, agent: false });
+    const [answer] = (await once(request, 'response')) as [IncomingMessage];
+    for await (const _ of answer);
+    return answer.statusCode ?? 0;
+  };
+
+  /** In turn to those servers that are ready, and on to the next one where nobody listens; like any balancer. */
+  function createBalancer(ports: readonly string[]) {
+    const ready = new Set(ports);
+    const stopping = new AbortController();
+    const checking = ports.map(async (port) => {
+      while (!stopping.signal.aborted) {
+        const status = await get200(port, '/readyz').catch(() => 0);
+        if (status === 200) ready.add(port);
+        else ready.delete(port);
+        await delay(50, undefined, { signal: stopping.signal }).catch(() => undefined);
+      }
+    });
+    let turn = 0;
+    return {
+      async ask(url: string): Promise<number> {
+        for (let refusals = 0; ; ) {
+          const port = [...ready][turn++ % Math.max(1, ready.size)];
+          if (port === undefined) throw new Error('No server is ready');
+          try {
+            return await get200(port, url);
+          } catch (error) {
+            if ((error as NodeJS.ErrnoException).code !== 'ECONNREFUSED' || ++refusals > 20) throw error;
+          }
+        }
+      },
+      async close() {
+        stopping.abort();
+        await Promise.all(checking);
+      },
+    };
+  }
+
+  test('of two servers on one database fails no request', { timeout: 600_000 }, async () => {
+    const store = await openTestStore();
+    onTestFinished(() => store.close());
+    await store.apply([makeSnapshot(makeMessage())]);
+    const ports = [await freePort(), await freePort()];
+    const startOn = async (port: string) => {
+      const env = { DATABASE_URL: store.url, LANESCAN_DRAIN_SECONDS: '1' };
+      const running = start(['serve', '--port', port], { env });
+      await running.untilSaid(/listens on/);
+      return running;
+    };
+    const servers = await Promise.all(ports.map(startOn));
+    onTestFinished(async () => void (await Promise.all(servers.map(stop))));
+
+    const balancer = createBalancer(ports);
+    let isOver = false;
+    const outcomes = new Map<string, number>();
+    const client = async () => {
+      while (!isOver) {
+        const outcome = await balancer.ask('/v2/messages?limit=5').then(String, String);
+        outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+      }
+    };
+    const clients = [client(), client(), client(), client()];
+    let restarts = 0;
+    for (let round = 0; round < (isFull ? 20 : 1); round++) {
+      for (const [index, port] of ports.entries()) {
+        const server = servers[index];
+        if (server) expect((await stop(server)).code).toBe(0);
+        servers[index] = await startOn(port);
+        restarts++;
+        // A supervisor goes on when the new one is ready, and the balancer has seen it.
+        await delay(200);
+      }
+    }
+    isOver = true;
+    await Promise.all([...clients, balancer.close()]);
+    process.stderr.write(`${restarts} restarts in turn: ${JSON.stringify(Object.fromEntries(outcomes))}\n`);
+    expect([...outcomes.keys()]).toEqual(['200']);
+    expect(outcomes.get('200')).toBeGreaterThan(20);
+  });
+});
+
 describe('a clock that is wrong', () => {
   /** Loaded before the program: its clock is off by so much. */
   const shiftedClock = `
@@ -124,7 +211,9 @@ describe('a clock that is wrong', () => {
     };`;
   const HOUR = 3_600_000;
 
-  test('by hours breaks neither cursors nor streams, and webhooks go out in time', async () => {
+  test('by hours breaks neither cursors nor streams, and webhooks go out in time', {
+    timeout: 120_000,
+  }, async () => {
     const store = await openTestStore();
     onTestFinished(() => store.close());
     const receiver = await startReceiver();

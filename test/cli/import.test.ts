@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { gzipSync } from 'node:zlib';
+import { constants, gunzipSync, gzipSync } from 'node:zlib';
 import type pg from 'pg';
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createProgress } from '../../src/cli/output/progress-bar.ts';
@@ -192,6 +192,18 @@ describe('what is turned away', () => {
       );
       expect(code).toBe(1);
     }
+  });
+
+  test('truncated gzip says so and keeps everything that came before', { tags: 'slow' }, async () => {
+    const whole = gzipSync(Array.from({ length: 3000 }, (_, i) => recordLine(i)).join(''));
+    const cut = whole.subarray(0, Math.floor(whole.length * 0.7));
+    const readable =
+      gunzipSync(cut, { finishFlush: constants.Z_SYNC_FLUSH }).toString().split('\n').length - 1;
+    const { code, stderr } = await importing(file('cut.ndjson.gz', cut));
+    expect(stderr).toMatch(/cut\.ndjson\.gz is damaged gzip .* The lines before the damage were imported/);
+    expect(code).toBe(1);
+    expect(readable).toBeGreaterThan(1000);
+    expect(await messageCount()).toBe(readable);
   });
 
   test('a file that is missing or a folder is found before anything is read', async () => {

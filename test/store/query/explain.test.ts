@@ -1,11 +1,12 @@
 // @module-tag slow: fills a store and looks at a hundred query plans
+import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, test } from 'vitest';
 import { parseSearch, type RawParameters } from '../../../src/domain/filters/search-parameters.ts';
 import { SEARCH_SETTINGS, searchSql } from '../../../src/store/query/search.ts';
 import { renderSql } from '../../../src/store/sql.ts';
 import { createTestDatabase, type TestDatabase } from '../../database.ts';
-import { evmAddress, hashOf } from '../../fixtures.ts';
+import { evmAddress, fuji, hashOf, sepolia, svmAddress } from '../../fixtures.ts';
 
 const ROWS = 100_000;
 /** More than any network of these messages has. */
@@ -158,46 +159,70 @@ async function mostRowsRead(raw: RawParameters): Promise<number> {
   return Math.max(...read);
 }
 
-async function stored(column: 'send_transaction' | 'receipt_transaction' | 'message_id'): Promise<string> {
-  const { rows } = await client.query(
-    `select encode(${column}, 'hex') as digits from message where receipt_transaction is not null limit 1`,
-  );
-  return `0x${rows[0].digits}`;
-}
-
-/** Searches with one parameter: what the value is like, and the value. */
-const singles: Readonly<Record<string, string | (() => Promise<string>)>> = {
-  'sender, busy': () => addressOf('sender', 400),
-  'sender, rare': () => addressOf('sender', 2999),
-  'sender, unknown': evmAddress('nobody'),
-  receiver: () => addressOf('receiver', 5),
-  'sourceChainSelector, busy': '1',
-  'sourceChainSelector, rare': '9',
-  'sourceChainSelector, unknown': '999',
-  destChainSelector: '2',
-  readyForManualExecOnly: 'true',
-  sourceTransactionHash: () => stored('send_transaction'),
-  'status, busy': 'SUCCESS',
-  'status, rare': 'COMMITTED',
-  'status, three': 'COMMITTED,BLESSED,FAILED',
-  sentAfter: '2026-01-01T06:00:00Z',
-  sentBefore: '2026-01-01T06:00:00Z',
-  'address, busy': () => addressOf('sender', 400),
-  'address, rare': () => addressOf('sender', 2999),
-  sourceTokenAddress: () => addressOf('token', 3),
-  destTransactionHash: () => stored('receipt_transaction'),
-  'q, an address': () => addressOf('sender', 400),
-  'q, a token': () => addressOf('token', 3),
-  'q, a hash': () => stored('send_transaction'),
-  'q, a message id': () => stored('message_id'),
-};
-const names = ['nothing', ...Object.keys(singles)];
-
 async function single(name: string): Promise<readonly [string, string][]> {
-  const value = singles[name];
-  if (value === undefined) return [];
-  return [[name.split(',')[0] ?? '', typeof value === 'string' ? value : await value()]];
+  const { rows } = await client.query(
+    `select encode(send_transaction, 'hex') as send, encode(receipt_transaction, 'hex') as receipt,
+            encode(message_id, 'hex') as id
+     from message where receipt_transaction is not null limit 1`,
+  );
+  const busy = await addressOf('sender', 400);
+  const rare = await addressOf('sender', 2999);
+  const token = await addressOf('token', 3);
+  const values: Record<string, string> = {
+    'sender, busy': busy,
+    'sender, rare': rare,
+    'sender, unknown': evmAddress('nobody'),
+    receiver: await addressOf('receiver', 5),
+    'sourceChainSelector, busy': '1',
+    'sourceChainSelector, rare': '9',
+    'sourceChainSelector, unknown': '999',
+    destChainSelector: '2',
+    readyForManualExecOnly: 'true',
+    sourceTransactionHash: `0x${rows[0].send}`,
+    'status, busy': 'SUCCESS',
+    'status, rare': 'COMMITTED',
+    'status, three': 'COMMITTED,BLESSED,FAILED',
+    sentAfter: '2026-01-01T06:00:00Z',
+    sentBefore: '2026-01-01T06:00:00Z',
+    'address, busy': busy,
+    'address, rare': rare,
+    sourceTokenAddress: token,
+    destTransactionHash: `0x${rows[0].receipt}`,
+    'q, an address': busy,
+    'q, a token': token,
+    'q, a hash': `0x${rows[0].send}`,
+    'q, a message id': `0x${rows[0].id}`,
+  };
+  const value = values[name];
+  return value === undefined ? [] : [[name.split(',')[0] ?? '', value]];
 }
+
+const names = [
+  'nothing',
+  'sender, busy',
+  'sender, rare',
+  'sender, unknown',
+  'receiver',
+  'sourceChainSelector, busy',
+  'sourceChainSelector, rare',
+  'sourceChainSelector, unknown',
+  'destChainSelector',
+  'readyForManualExecOnly',
+  'sourceTransactionHash',
+  'status, busy',
+  'status, rare',
+  'status, three',
+  'sentAfter',
+  'sentBefore',
+  'address, busy',
+  'address, rare',
+  'sourceTokenAddress',
+  'destTransactionHash',
+  'q, an address',
+  'q, a token',
+  'q, a hash',
+  'q, a message id',
+];
 
 describe(`among ${ROWS} messages, a page is read in order from indexes, without a sort`, () => {
   const after = { sentAt: Date.UTC(2026, 0, 1, 5), messageId: '7'.repeat(64) };
@@ -280,7 +305,7 @@ describe('every combination of the six filters of the contract', () => {
         '1',
         '2',
         'true',
-        await stored('send_transaction'),
+        (await single('sourceTransactionHash'))[0]?.[1] ?? '',
       ];
       const raw = parameters.flatMap((name, i) => (chosen[i] ? [[name, values[i] ?? ''] as const] : []));
       const plan = await planOf(raw);
@@ -336,8 +361,8 @@ describe('a search for a busy address and something else that no message, or har
     const others = {
       address: evmAddress('nobody'),
       hash: hashOf('nothing'),
-      transaction: await stored('send_transaction'),
-      id: await stored('message_id'),
+      transaction: (await single('sourceTransactionHash'))[0]?.[1] ?? '',
+      id: (await single('q, a message id'))[0]?.[1] ?? '',
     };
     const searches: readonly RawParameters[] =
       name === 'q'
@@ -353,5 +378,67 @@ describe('a search for a busy address and something else that no message, or har
       expect(offences(plan), outline(plan)).toEqual([]);
       expect(await mostRowsRead(raw), outline(plan)).toBeLessThanOrEqual(21);
     }
+  });
+});
+
+describe('the statements that are really sent', () => {
+  it('are those in search-statements.sql', async () => {
+    const address = evmAddress('one');
+    const searches: readonly (readonly [string, RawParameters, boolean?])[] = [
+      ['The newest messages.', []],
+      ['The newest messages, summary view, behind a cursor.', [['view', 'summary']], true],
+      ['By sender.', [['sender', address]]],
+      ['By receiver on SVM.', [['receiver', svmAddress('one')]]],
+      [
+        'A lane.',
+        [
+          ['sourceChainSelector', sepolia.chainSelector],
+          ['destChainSelector', fuji.chainSelector],
+        ],
+      ],
+      ['Ready for manual execution.', [['readyForManualExecOnly', 'true']]],
+      ['By source transaction.', [['sourceTransactionHash', hashOf('one')]]],
+      ['By one status.', [['status', 'FAILED']]],
+      ['By several statuses, behind a cursor.', [['status', 'COMMITTED,BLESSED']], true],
+      [
+        'Sent in a period.',
+        [
+          ['sentAfter', '2026-01-01T00:00:00Z'],
+          ['sentBefore', '2026-02-01T00:00:00Z'],
+        ],
+      ],
+      ['By address: sender, receiver or origin.', [['address', address]]],
+      ['By source token.', [['sourceTokenAddress', address]]],
+      [
+        'By source token, to a network.',
+        [
+          ['sourceTokenAddress', address],
+          ['destChainSelector', fuji.chainSelector],
+        ],
+      ],
+      ['By destination transaction.', [['destTransactionHash', hashOf('one')]]],
+      ['By message ids.', [['messageId', `${hashOf('one')},${hashOf('two')}`]]],
+      ['By an address as a search term.', [['q', address]]],
+      ['By a hash or id as a search term.', [['q', hashOf('one')]]],
+      ['By two addresses as search terms.', [['q', `${address},${evmAddress('two')}`]]],
+      [
+        'Several at once: one is spread out, the others are conditions.',
+        [
+          ['sender', address],
+          ['address', evmAddress('two')],
+          ['sourceTokenAddress', evmAddress('three')],
+          ['status', 'SENT,FAILED'],
+        ],
+      ],
+    ];
+    const after = { sentAt: Date.UTC(2026, 0, 1), messageId: '7'.repeat(64) };
+    const statements = searches.map(([title, raw, isLaterPage]) => {
+      const { text } = renderSql(searchSql({ ...parseSearch(raw), after: isLaterPage ? after : null }));
+      return `-- ${title}\n${text.replace(/^ +$/gm, '')};\n`;
+    });
+    const header =
+      '-- The SQL of the search as it is sent. Written by explain.test.ts; update with `npx vitest run test/store/query/explain.test.ts -u`.\n\n';
+    const file = fileURLToPath(new URL('./search-statements.sql', import.meta.url));
+    await expect(header + statements.join('\n')).toMatchFileSnapshot(file);
   });
 });

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest';
 import { type FilterName, filterNames } from '../../../src/domain/filters/filter-table.ts';
@@ -9,11 +10,13 @@ import { type Message, type NetworkInfo, summaryKeys, wireRecord } from '../../.
 import type { Store } from '../../../src/store/store.ts';
 import { openTestStore } from '../../database.ts';
 import {
+  canonical,
   evmAddress,
   fuji,
   hashOf,
   makeExecuted,
   makeMessage,
+  makeRange,
   makeSent,
   makeSnapshot,
   makeToken,
@@ -227,7 +230,7 @@ const isPossible = ({ parameters }: Walk) => {
 };
 
 /** All pages, from the first to the last, by following cursors. */
-async function records({ parameters, view, limits }: Walk, from: Store = store): Promise<string[]> {
+async function records({ parameters, view, limits }: Walk): Promise<string[]> {
   const found: string[] = [];
   let cursor: string | null = null;
   for (let page = 0; ; page++) {
@@ -236,7 +239,7 @@ async function records({ parameters, view, limits }: Walk, from: Store = store):
       cursor === null
         ? [...parameters.map(({ name, text }): [string, string] => [name, text]), ['view', view]]
         : [['cursor', cursor]];
-    const answer = await from.search(parseSearch([...raw, ['limit', String(limit)]], from.cursors));
+    const answer = await store.search(parseSearch([...raw, ['limit', String(limit)]], store.cursors));
     expect(answer.records.length).toBeLessThanOrEqual(limit);
     if (answer.cursor !== null) expect(answer.records.length).toBe(limit);
     found.push(...answer.records);
@@ -343,13 +346,28 @@ describe('a message with the same token twice', () => {
         makeMessage({ number, tokenAmounts: [token, token, token, token] }),
       );
       await own.apply(messages.map(makeSnapshot));
-      for (const name of ['sourceTokenAddress', 'q'] as const) {
-        const walk = {
-          parameters: [{ name, text: token.sourceTokenAddress, plain: '' }],
-          view: 'full',
-        } as const;
-        const found = await records({ ...walk, limits: [2] }, own);
-        expect(found).toEqual(messages.map((message) => wireRecord(message).json).reverse());
+      for (const name of ['sourceTokenAddress', 'q']) {
+        const ids: string[] = [];
+        let query = parseSearch([
+          [name, token.sourceTokenAddress],
+          ['limit', '2'],
+        ]);
+        for (let pages = 1; ; pages++) {
+          const page = await own.search(query);
+          ids.push(...page.records.map((record) => JSON.parse(record).messageId));
+          if (page.cursor === null) {
+            expect(pages).toBe(3);
+            break;
+          }
+          query = parseSearch(
+            [
+              ['cursor', page.cursor],
+              ['limit', '2'],
+            ],
+            own.cursors,
+          );
+        }
+        expect(ids).toEqual(messages.map(({ messageId }) => messageId).reverse());
       }
     } finally {
       await own.close();
@@ -361,7 +379,14 @@ describe('an address in the wrong letter case', () => {
   it('is another account, or none, where case matters', async () => {
     const sender = svmAddress('account', 1);
     const count = async (text: string) =>
-      (await store.search(parseSearch([['sender', text]]))).records.length;
+      (
+        await store.search(
+          parseSearch([
+            ['sender', text],
+            ['limit', '1000'],
+          ]),
+        )
+      ).records.length;
     expect(await count(sender)).toBeGreaterThan(0);
     for (let i = 0; i < sender.length; i++) {
       const letter = sender[i] ?? '';
@@ -369,6 +394,80 @@ describe('an address in the wrong letter case', () => {
       if (flipped === letter || !/[1-9A-HJ-NP-Za-km-z]/.test(flipped)) continue;
       const text = sender.slice(0, i) + flipped + sender.slice(i + 1);
       expect(await count(text)).toBe(0);
+    }
+  });
+});
+
+describe('a page walk while facts arrive', () => {
+  it('sees every message that was there at its start exactly once, in order', async () => {
+    const own = await openTestStore();
+    try {
+      // Many at the same moment, so that pages end in the middle of one.
+      const present = Array.from({ length: 300 }, (_, number) =>
+        makeMessage({ number, sendTimestamp: timeOf(number % 6), sequenceNumber: String(number + 1) }),
+      );
+      await own.apply(present.map((message) => makeSent(message)));
+
+      let walking = true;
+      let written = 0;
+      const writer = (async () => {
+        for (let round = 0; walking; round++) {
+          const fresh = Array.from({ length: 5 }, (_, i) =>
+            makeMessage({
+              number: 10_000 + round * 5 + i,
+              sendTimestamp: timeOf((round + i) % 9),
+              sequenceNumber: '100000',
+            }),
+          );
+          const [one, other] = [present[(round * 7) % 300], present[(round * 11) % 300]];
+          if (!one || !other) throw new Error('No such message');
+          await own.apply(
+            [
+              ...fresh.map((message) => makeSent(message)),
+              makeExecuted(one, round % 2 === 0, 5000 + round),
+              makeRange('Committed', other, (round * 3) % 300, (round * 3 + 20) % 300 || 300, 4000 + round),
+            ].filter(
+              (fact) =>
+                fact.kind !== 'Committed' || Number(fact.fromSequenceNumber) <= Number(fact.toSequenceNumber),
+            ),
+          );
+          written++;
+        }
+      })();
+      let writerFailed = false;
+      writer.catch(() => {
+        writerFailed = true;
+      });
+
+      const seen: Message[] = [];
+      let query = parseSearch([['limit', '4']]);
+      for (let pages = 1; ; pages++) {
+        const page = await own.search(query);
+        seen.push(...page.records.map((record) => JSON.parse(record) as Message));
+        if (page.cursor === null) break;
+        // On a busy machine the walk must not be over before the writer has begun.
+        const before = written;
+        while (pages % 10 === 0 && written === before && !writerFailed) await delay(1);
+        query = parseSearch(
+          [
+            ['cursor', page.cursor],
+            ['limit', '4'],
+          ],
+          own.cursors,
+        );
+      }
+      walking = false;
+      await writer;
+
+      const ids = seen.map(({ messageId }) => messageId);
+      expect(written).toBeGreaterThan(5);
+      expect(new Set(ids).size).toBe(ids.length);
+      expect([...seen].sort(compareNewestFirst).map(({ messageId }) => messageId)).toEqual(ids);
+      const seenIds = new Set(ids);
+      expect(present.filter(({ messageId }) => !seenIds.has(messageId))).toEqual([]);
+      for (const message of seen) expect(canonical(message)).toEqual(message);
+    } finally {
+      await own.close();
     }
   });
 });

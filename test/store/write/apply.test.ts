@@ -56,13 +56,6 @@ async function everything(): Promise<Record<string, string[]>> {
   return rows;
 }
 const nothing = { created: 0, updated: 0, removed: 0, unchanged: 0 };
-async function expectReport(
-  expected: Partial<typeof nothing>,
-  facts: readonly Fact[],
-  orphaned?: readonly OrphanedBlock[],
-): Promise<void> {
-  expect(await store.apply(facts, orphaned)).toEqual({ ...nothing, ...expected });
-}
 
 interface HistoryRow {
   readonly position: string;
@@ -104,22 +97,32 @@ describe('the report', () => {
       Message,
       Message,
     ];
-    await expectReport({}, []);
-    await expectReport({ created: 3 }, [makeSent(one), makeSent(two), makeSnapshot(three)]);
-    await expectReport({ updated: 1, unchanged: 2 }, [
-      makeSent(one),
-      makeExecuted(two, true),
-      makeSnapshot(three),
-    ]);
-    await expectReport({ unchanged: 1 }, [makeExecuted(makeMessage({ number: 9 }), true)]);
-    await expectReport({ updated: 2, unchanged: 1 }, [makeRange('Committed', one, 1, 3)]);
-    await expectReport({ removed: 1 }, [], [orphan(makeSent(one))]);
+    expect(await store.apply([])).toEqual(nothing);
+    expect(await store.apply([makeSent(one), makeSent(two), makeSnapshot(three)])).toEqual({
+      ...nothing,
+      created: 3,
+    });
+    expect(await store.apply([makeSent(one), makeExecuted(two, true), makeSnapshot(three)])).toEqual({
+      ...nothing,
+      updated: 1,
+      unchanged: 2,
+    });
+    expect(await store.apply([makeExecuted(makeMessage({ number: 9 }), true)])).toEqual({
+      ...nothing,
+      unchanged: 1,
+    });
+    expect(await store.apply([makeRange('Committed', one, 1, 3)])).toEqual({
+      ...nothing,
+      updated: 2,
+      unchanged: 1,
+    });
+    expect(await store.apply([], [orphan(makeSent(one))])).toEqual({ ...nothing, removed: 1 });
   });
 
   it('counts a message once, however many facts speak of it', async () => {
     const message = makeMessage();
     const facts = [makeSent(message), makeExecuted(message, true), makeFinalized(message), makeSent(message)];
-    await expectReport({ created: 1 }, facts);
+    expect(await store.apply(facts)).toEqual({ ...nothing, created: 1 });
   });
 });
 
@@ -144,7 +147,7 @@ describe('the same facts twice', () => {
     ];
     await store.apply(facts);
     const before = await everything();
-    await expectReport({ unchanged: 5 }, facts);
+    expect(await store.apply(facts)).toEqual({ ...nothing, unchanged: 5 });
     expect(await store.apply([...facts].reverse())).toMatchObject({ created: 0, updated: 0, removed: 0 });
     for (const fact of facts) await store.apply([fact, fact]);
     expect(await everything()).toEqual(before);
@@ -305,16 +308,48 @@ describe('the blessing of a root', () => {
   const commit = makeRange('Committed', message, 1, 3);
   const blessing = makeRootBlessed(message, 1, 3);
 
-  it('reaches the messages of the root, and is what their status rests on', async () => {
-    for (const fact of [blessing, commit, sent]) await store.apply([fact, fact]);
+  it('reaches the messages of the root, in whichever order they are told, and how often', {
+    tags: 'slow',
+  }, async () => {
+    for (const order of ordersOf([sent, commit, blessing])) {
+      for (const repeated of [false, true]) {
+        await emptyTables(client);
+        for (const fact of order) await store.apply(repeated ? [fact, fact] : [fact]);
+        if (repeated) for (const fact of order) await store.apply([fact]);
+        expect(await statusOf(message)).toBe('BLESSED');
+        expect(await rowsOf('root_blessing')).toHaveLength(1);
+        expect((await history(message)).at(-1)).toMatchObject({
+          status: statusRank('BLESSED'),
+          network: blessing.seen.network,
+          block_number: String(blessing.seen.blockNumber),
+          transaction_hash: blessing.seen.transactionHash,
+        });
+      }
+    }
+    await emptyTables(client);
+    await store.apply([blessing, commit, sent]);
     expect(await statusOf(message)).toBe('BLESSED');
-    expect(await rowsOf('root_blessing')).toHaveLength(1);
-    expect((await history(message)).at(-1)).toMatchObject({
-      status: statusRank('BLESSED'),
-      network: blessing.seen.network,
-      block_number: String(blessing.seen.blockNumber),
-      transaction_hash: blessing.seen.transactionHash,
-    });
+  });
+
+  it('is taken back with its block, or with that of the commit, whatever came first', {
+    tags: 'slow',
+  }, async () => {
+    for (const order of ordersOf([sent, commit, blessing])) {
+      for (const [orphaned, status] of [
+        [blessing, 'COMMITTED'],
+        [commit, 'SENT'],
+      ] as const) {
+        await emptyTables(client);
+        for (const fact of order) await store.apply([fact]);
+        await store.apply([], [orphan(orphaned)]);
+        expect(await statusOf(message)).toBe(status);
+        await store.apply([orphaned]);
+        expect(await statusOf(message)).toBe('BLESSED');
+        await store.apply([], [orphan(commit), orphan(blessing)]);
+        expect(await statusOf(message)).toBe('SENT');
+        expect(await rowsOf('root_blessing')).toEqual([]);
+      }
+    }
   });
 
   it('goes with its commit when the root is removed, until it is committed again', async () => {
@@ -371,10 +406,13 @@ describe('the destination', () => {
   it('may speak before the source', async () => {
     const message = makeMessage();
     const executed = makeExecuted(message, true);
-    await expectReport({ unchanged: 1 }, [executed, makeRange('Committed', message, 1, 1)]);
+    expect(await store.apply([executed, makeRange('Committed', message, 1, 1)])).toEqual({
+      ...nothing,
+      unchanged: 1,
+    });
     expect(await stored(message)).toBeUndefined();
     expect(await history()).toEqual([]);
-    await expectReport({ created: 1 }, [makeSent(message)]);
+    expect(await store.apply([makeSent(message)])).toEqual({ ...nothing, created: 1 });
     expect(JSON.parse((await stored(message)) ?? '')).toMatchObject({
       status: 'SUCCESS',
       receiptTransactionHash: executed.seen.transactionHash,
@@ -424,9 +462,9 @@ describe('a snapshot', () => {
     const sent = makeSent(message);
     await store.apply([sent]);
     await store.apply([makeSnapshot(message)]);
-    await expectReport({ unchanged: 1 }, [], [orphan(sent)]);
+    expect(await store.apply([], [orphan(sent)])).toEqual({ ...nothing, unchanged: 1 });
     expect(await stored(message)).toBe(wireRecord(message).json);
-    await expectReport({ unchanged: 1 }, [makeSnapshot(message)]);
+    expect(await store.apply([makeSnapshot(message)])).toEqual({ ...nothing, unchanged: 1 });
     await store.apply([makeExecuted(message, true)]);
     expect(await statusOf(message)).toBe('SUCCESS');
     await store.apply([], [orphan(makeExecuted(message, true))]);
@@ -437,9 +475,15 @@ describe('a snapshot', () => {
     const success = makeMessage({ status: 'SUCCESS' });
     const sent = makeSent(message);
     await store.apply([makeSnapshot(success)]);
-    await expectReport({ unchanged: 1 }, [sent, makeRange('Committed', message, 1, 1)]);
+    expect(await store.apply([sent, makeRange('Committed', message, 1, 1)])).toEqual({
+      ...nothing,
+      unchanged: 1,
+    });
     await store.apply([makeSnapshot(success)]);
-    await expectReport({ unchanged: 1 }, [], [orphan(sent), orphan(makeRange('Committed', message, 1, 1))]);
+    expect(await store.apply([], [orphan(sent), orphan(makeRange('Committed', message, 1, 1))])).toEqual({
+      ...nothing,
+      unchanged: 1,
+    });
     await store.apply([makeFinalized(message)]);
     expect(await stored(message)).toBe(wireRecord(success).json);
   });
@@ -469,7 +513,7 @@ describe('orphaned blocks', () => {
   it('make a message disappear whose sending they held, and the history says so', async () => {
     const withTokens = makeMessage({ tokenAmounts: [makeToken(sepolia, fuji, 'LINK')] });
     await store.apply([makeSent(withTokens), success]);
-    await expectReport({ removed: 1 }, [], [orphan(sent)]);
+    expect(await store.apply([], [orphan(sent)])).toEqual({ ...nothing, removed: 1 });
     expect(await stored(message)).toBeUndefined();
     expect(await rowsOf('message_token')).toEqual([]);
     expect((await store.search(parseSearch([]))).records).toEqual([]);
@@ -480,14 +524,14 @@ describe('orphaned blocks', () => {
     const again = makeMessage({ sendBlockNumber: 1009, sendTimestamp: '2026-01-01T01:00:00.000Z' });
     const sentAgain = makeSent(again);
     await store.apply([sent, success]);
-    await expectReport({ updated: 1 }, [sentAgain], [orphan(sent)]);
+    expect(await store.apply([sentAgain], [orphan(sent)])).toEqual({ ...nothing, updated: 1 });
     expect(JSON.parse((await stored(message)) ?? '')).toMatchObject({
       sendBlockNumber: 1009,
       status: 'SUCCESS',
     });
     await store.apply([], [orphan(sentAgain)]);
     expect(await stored(message)).toBeUndefined();
-    await expectReport({ created: 1 }, [sent]);
+    expect(await store.apply([sent])).toEqual({ ...nothing, created: 1 });
     expect(await history(message)).toMatchObject([
       { position: '1', change: 'created' },
       { position: '2', change: 'updated' },
@@ -499,14 +543,16 @@ describe('orphaned blocks', () => {
   it('are those of one network only', async () => {
     const elsewhere = { network: fuji.chainSelector, blockHash: sent.seen.blockHash };
     await store.apply([sent]);
-    await expectReport({}, [], [elsewhere]);
+    expect(await store.apply([], [elsewhere])).toEqual(nothing);
     expect(await statusOf(message)).toBe('SENT');
   });
 
   it('that nobody has heard of change nothing', async () => {
     await store.apply([sent]);
     const before = await everything();
-    await expectReport({}, [], [{ network: sepolia.chainSelector, blockHash: '0xnever' }]);
+    expect(await store.apply([], [{ network: sepolia.chainSelector, blockHash: '0xnever' }])).toEqual(
+      nothing,
+    );
     expect(await everything()).toEqual(before);
   });
 });
@@ -537,7 +583,7 @@ describe('a batch that fails', () => {
     }
     // More failures than there are connections: none of them may be stuck in a transaction.
     await Promise.allSettled(Array.from({ length: 6 }, () => store.apply(failing[1] ?? [])));
-    await expectReport({ updated: 1 }, [makeExecuted(message, true)]);
+    expect(await store.apply([makeExecuted(message, true)])).toEqual({ ...nothing, updated: 1 });
   });
 });
 
@@ -581,6 +627,23 @@ describe('records', () => {
     }
   });
 
+  it('survive whatever text fast-check thinks of', { tags: 'slow' }, async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.string({ unit: 'binary', minLength: 1 }), { minLength: 1 }),
+        async (names) => {
+          const messages = names.map((name, number) =>
+            makeMessage({ number: 1000 + number, sourceNetworkInfo: { ...sepolia, name } }),
+          );
+          await emptyTables(client);
+          await store.apply(messages.map(makeSnapshot));
+          for (const message of messages) expect(await stored(message)).toBe(wireRecord(message).json);
+        },
+      ),
+      { numRuns: 40 },
+    );
+  });
+
   it('may be megabytes long', { tags: 'slow' }, async () => {
     const data = `0x${digits('a').repeat(15_000)}`;
     const messages = Array.from({ length: 8 }, (_, number) => makeMessage({ number, data }));
@@ -590,8 +653,8 @@ describe('records', () => {
 
   it('may come by the thousand', { tags: 'slow' }, async () => {
     const messages = Array.from({ length: 3000 }, (_, number) => makeMessage({ number }));
-    await expectReport({ created: 3000 }, messages.map(makeSnapshot));
-    await expectReport({ unchanged: 3000 }, messages.map(makeSnapshot));
+    expect(await store.apply(messages.map(makeSnapshot))).toEqual({ ...nothing, created: 3000 });
+    expect(await store.apply(messages.map(makeSnapshot))).toEqual({ ...nothing, unchanged: 3000 });
     expect((await history()).length).toBe(3000);
   });
 });
