@@ -201,7 +201,7 @@ function cacheCalls(destination: DestinationCalls, cacheable: readonly string[])
         const outcome = answer.then(({ outcomes }) => outcomes[sent.indexOf(call)] as CallOutcome);
         if (!cacheable.includes(call.data)) return outcome;
         known.set(call.data, { outcome, validUntil });
-        // Whoever waits for it sees the failure; whoever comes next asks again.
+        // The waiting callers see the failure; the next one asks again.
         outcome.catch(() => known.delete(call.data));
         return outcome;
       });

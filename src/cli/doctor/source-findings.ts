@@ -208,12 +208,12 @@ export async function* networkFindings(config: Config, context: CliContext): Asy
     return;
   }
   const options = { userAgent: `lanescan/${lanescanVersion}`, signal, now };
-  const examinations = sources.map((source) => probeNetwork(source, options));
+  const probes = sources.map((source) => probeNetwork(source, options));
   // A failure while another network is awaited is reported in its turn.
-  for (const examination of examinations) examination.catch(() => undefined);
+  for (const probe of probes) probe.catch(() => undefined);
   for (const [index, { network }] of sources.entries()) {
-    const examination = await examinations[index];
-    if (examination) yield* findingsOf(network.name, examination, now());
+    const probe = await probes[index];
+    if (probe) yield* findingsOf(network.name, probe, now());
   }
 }
 

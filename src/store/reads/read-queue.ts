@@ -31,7 +31,7 @@ const STEADY_SHARE = 0.2;
 /** A batch that takes longer does not count against that share. Chosen, not measured. */
 const SLOW_BATCH_MS = 25;
 /** How often the queue is examined while batches run. Chosen, not measured. */
-const EXAMINE_INTERVAL_MS = 25;
+const DISPATCH_INTERVAL_MS = 25;
 /** Weight of the latest batch in the moving average of how long a read takes (EWMA). Chosen, not measured. */
 const LATEST_WEIGHT = 0.2;
 
@@ -68,18 +68,18 @@ export function createReadQueue(
   /** Moving average of the time that a read takes. */
   let averageMs = 1;
   let isScheduled = false;
-  let examination: NodeJS.Timeout | undefined;
+  let nextCheck: NodeJS.Timeout | undefined;
 
   const schedule = () => {
     if (isScheduled) return;
     isScheduled = true;
     // After everything that has arrived by now.
-    setImmediate(examine);
+    setImmediate(dispatch);
   };
 
-  const examine = () => {
+  const dispatch = () => {
     isScheduled = false;
-    clearTimeout(examination);
+    clearTimeout(nextCheck);
     const now = performance.now();
     shed(now);
     const slow = [...batches].filter(({ startedAt }) => now - startedAt > SLOW_BATCH_MS).length;
@@ -89,7 +89,7 @@ export function createReadQueue(
       void send({ reads: takeBatch(allowed - batches.size), startedAt: now, answered: 0 });
     }
     if (queue.length === 0) isOverloaded = false;
-    if (batches.size > 0) examination = setTimeout(examine, EXAMINE_INTERVAL_MS);
+    if (batches.size > 0) nextCheck = setTimeout(dispatch, DISPATCH_INTERVAL_MS);
   };
 
   /** Detects overload, and rejects reads that have waited too long. */

@@ -71,7 +71,7 @@ function readReceivedMessage(reader: BorshReader) {
   };
 }
 
-/** `ExecutionReportSingleChain`; undefined where the report is in an account of its own (buffered). */
+/** `ExecutionReportSingleChain`; undefined where the report is in a separate account (buffered). */
 function readReport(bytes: Uint8Array) {
   if (bytes.length === 0) return undefined;
   const reader = new BorshReader(bytes);
