@@ -49,7 +49,7 @@ async function run(): Promise<void> {
     const places = [
       ['Lanescan', `http://127.0.0.1:${port}`, 'documentation at /docs, messages at /v2/messages'],
       ...lab.networks.map(({ name, url, chainId }) => [name, url, `JSON-RPC, chain ${chainId}`]),
-      ['solana-devnet', solana.url, 'JSON-RPC, stand-in programs in the virtual machine'],
+      ['solana-devnet', solana.url, 'JSON-RPC, a virtual cluster'],
       ['settings', config, ''],
     ];
     for (const [what = '', where = '', note = ''] of places)

@@ -49,7 +49,7 @@ interface Landing {
 
 export function createCcipDeployment(options: SolanaWorldOptions) {
   const { network = solanaDevnet, remotes = [sepolia], manualExecutionAfterSeconds = 3_600 } = options;
-  const { head, startedAtMs, run, versionOneEvery = 0 } = options;
+  const { head, startedAtMs, versionOneEvery = 0 } = options;
   const programs = deployedPrograms;
   const { router, offRamp } = programs;
   const selector = BigInt(network.selector);
@@ -60,7 +60,6 @@ export function createCcipDeployment(options: SolanaWorldOptions) {
     genesisHash: network.chainId,
     ...(head !== undefined && { head }),
     ...(startedAtMs !== undefined && { startedAtMs }),
-    ...(run && { run }),
   });
   const lanes = new Map<Remote, Lane>();
   let landings = 0;

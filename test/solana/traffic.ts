@@ -2,15 +2,13 @@
 import { createDerivation, type Randomness } from '../../src/ingest/demo/randomness.ts';
 import type { SolanaWorld } from './ccip-world.ts';
 import type { EvmMessage } from './received-messages.ts';
-import { budgetExceeded, customFailure, type Failure } from './runtime/runtime.ts';
+import { budgetExceeded, customFailure } from './runtime/runtime.ts';
 import type { ForgeryKind } from './world-options.ts';
 
 export interface TrafficOptions {
   readonly seed: string;
   /** Whether some logs are cut off; true where it is left out. */
   readonly hasTruncation?: boolean;
-  /** How receivers fail. */
-  readonly failures?: readonly Failure[];
 }
 
 export const forgeryKinds: readonly ForgeryKind[] = [
@@ -36,14 +34,14 @@ const steps = [
   ['wait', 1],
 ] as const;
 
-const usualFailures = [customFailure(6_001), budgetExceeded];
+const failures = [customFailure(6_001), budgetExceeded];
 const LONGEST_ROOT = 5;
 const LONG_WAIT_SLOTS = 40;
 
 /** Runs so many steps. Each does one thing and lets some slots pass, or none. */
 export function createTraffic(
   world: SolanaWorld,
-  { seed, hasTruncation = true, failures = usualFailures }: TrafficOptions,
+  { seed, hasTruncation = true }: TrafficOptions,
 ): (steps: number) => void {
   const randomness = createDerivation(seed).randomness('solana traffic');
   const uncommitted: EvmMessage[] = [];

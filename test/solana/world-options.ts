@@ -2,7 +2,7 @@
 import { findNetwork, type Network } from '../../src/domain/networks/networks.ts';
 import type { FailingPart, forgeries } from './ccip-calls.ts';
 import type { SvmExtraArgs } from './ccip-events.ts';
-import type { Failure, Runtime } from './runtime/runtime.ts';
+import type { Failure } from './runtime/runtime.ts';
 
 /** A chain that lanes lead to and come from: EVM, or another Solana cluster. */
 export interface Remote {
@@ -22,8 +22,6 @@ export interface SolanaWorldOptions {
   readonly startedAtMs?: number;
   /** One transaction in so many has version 1, unless it has a lookup table; none where it is left out. */
   readonly versionOneEvery?: number;
-  /** What runs transactions; the scripted runtime where it is left out. */
-  readonly run?: Runtime;
 }
 
 export interface SendOptions {

@@ -1,5 +1,5 @@
-// @module-tag slow: starts chain nodes with real contracts beside Solana's virtual machine
-/** Lanes of the lab between real EVM contracts and Solana's virtual machine, both ways. */
+// @module-tag slow: starts chain nodes with real contracts
+/** Lanes of the lab between real EVM contracts and a virtual Solana cluster, both ways. */
 import { getAddress } from 'viem';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readSetting } from '../../../src/base/settings.ts';

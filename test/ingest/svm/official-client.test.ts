@@ -1,6 +1,6 @@
 // @module-tag slow: loads the official client and asks it for every transaction of a world
 /**
- * The official client on a world that ran in Solana's virtual machine. It decodes what truly happened, and what it decodes
+ * The official client on a world of a virtual cluster. It decodes what truly happened, and what it decodes
  * is what our API serves, field by field; where it is wrong, we differ, and a test says why.
  */
 import { getAddress } from 'viem';
@@ -9,14 +9,12 @@ import type { Message } from '../../../src/domain/message.ts';
 import { type RunningServer, startServer } from '../../api/running-server.ts';
 import { CCIPAPIClient, type SdkLane, type SdkRequest } from '../../lab/sdk.ts';
 import { type SdkSolanaChain, SolanaChain, silent } from '../../lab/sdk-chain.ts';
-import { createVmRuntime } from '../../lab/svm/vm-runtime.ts';
 import { discriminator } from '../../solana/ccip-events.ts';
 import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
 import { type SolanaProvider, startSolanaProvider } from '../../solana/endpoint/provider.ts';
 import { type EvmMessage, leafOf, messageIdOf } from '../../solana/received-messages.ts';
 import { fromHex, string, toHex } from '../../solana/runtime/bytes.ts';
 import type { LedgerTransaction } from '../../solana/runtime/ledger.ts';
-import { customFailure } from '../../solana/runtime/runtime.ts';
 import { createTraffic } from '../../solana/traffic.ts';
 import { sepolia } from '../../solana/world-options.ts';
 import { differencesFrom, indexOnce, recordsOf, serve, sourceOf, storeReceived } from './indexed-world.ts';
@@ -31,8 +29,8 @@ let server: RunningServer;
 let records: ReadonlyMap<string, Message>;
 
 beforeAll(async () => {
-  world = createSolanaWorld({ run: createVmRuntime() });
-  createTraffic(world, { seed: 'official client', failures: [customFailure(6_001)] })(150);
+  world = createSolanaWorld();
+  createTraffic(world, { seed: 'official client' })(150);
   forged = {
     'failed send': world.forge('failed send'),
     'failed commit': world.forge('failed commit'),
@@ -135,7 +133,7 @@ describe('sends', () => {
   });
 
   test('of a batch are found through the lane account by the client', async () => {
-    const fresh = createSolanaWorld({ run: createVmRuntime() });
+    const fresh = createSolanaWorld();
     const sends = [fresh.send(), fresh.send({ tokens: [3n] }), fresh.send({ isWrapped: true })];
     fresh.settle();
     const { url } = await serve(fresh.cluster);

@@ -1,4 +1,4 @@
-/** The lab's Solana network: programs in the virtual machine behind JSON-RPC, and lanes with an EVM network both ways. */
+/** The lab's Solana network: a virtual cluster behind JSON-RPC, and lanes with an EVM network both ways. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { findNetwork, type Network } from '../../../src/domain/networks/networks.ts';
 import { createDerivation } from '../../../src/ingest/demo/randomness.ts';
@@ -12,7 +12,6 @@ import type { TrueSend } from '../../solana/truth.ts';
 import type { Remote } from '../../solana/world-options.ts';
 import type { LabNetwork } from '../lab.ts';
 import { openEvmEnd } from './evm-end.ts';
-import { createVmRuntime } from './vm-runtime.ts';
 
 export type SolanaLabNetwork = Awaited<ReturnType<typeof startSolanaNetwork>>;
 type Ends = Pick<SolanaLabNetwork, 'world' | 'evm'>;
@@ -30,7 +29,7 @@ export async function startSolanaNetwork(network: LabNetwork) {
     router: deployedPrograms.router,
   });
   const remote: Remote = { network: known, onRamp: evm.onRamp };
-  const world = createSolanaWorld({ network: solana, remotes: [remote], run: createVmRuntime() });
+  const world = createSolanaWorld({ network: solana, remotes: [remote] });
   // Until its accounts are final, an indexer would find no router.
   world.settle();
   const provider = await startSolanaProvider(world.cluster);

@@ -95,9 +95,10 @@ export interface Landing {
   readonly recentBlockhash: string;
 }
 
-export type Runtime = (plan: TransactionPlan, landing: Landing) => LedgerTransaction;
-
-export const runTransaction: Runtime = (plan, { signature, slot, recentBlockhash }) => {
+export function runTransaction(
+  plan: TransactionPlan,
+  { signature, slot, recentBlockhash }: Landing,
+): LedgerTransaction {
   const { keys, ...composed } = composeMessage(plan, recentBlockhash);
   const log = createLog();
   const innerInstructions: { index: number; instructions: CompiledInstruction[] }[] = [];
@@ -152,10 +153,10 @@ export const runTransaction: Runtime = (plan, { signature, slot, recentBlockhash
     }),
   };
   return { ...composed, signature, slot, meta };
-};
+}
 
 /** The message of a plan, without what came of it. */
-export function composeMessage(
+function composeMessage(
   plan: TransactionPlan,
   recentBlockhash: string,
 ): Pick<LedgerTransaction, 'version' | 'message'> & { readonly keys: Keys } {
@@ -208,7 +209,7 @@ function compileCall(
   };
 }
 
-export interface Keys {
+interface Keys {
   /** In the message itself. */
   readonly fixed: readonly string[];
   readonly readonlyCount: number;

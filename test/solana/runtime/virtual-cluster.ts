@@ -18,7 +18,7 @@ import type {
   Simulation,
   TransactionFault,
 } from './ledger.ts';
-import { type Runtime, runTransaction, type TransactionPlan } from './runtime.ts';
+import { runTransaction, type TransactionPlan } from './runtime.ts';
 
 /** Very many transactions that name the same addresses. */
 export interface LazySeries {
@@ -49,10 +49,8 @@ export function createVirtualCluster(options: {
   readonly head?: number;
   /** Milliseconds since 1970, of slot 0. */
   readonly startedAtMs?: number;
-  /** What runs transactions; the scripted runtime where it is left out. */
-  readonly run?: Runtime;
 }) {
-  const { genesisHash, run = runTransaction } = options;
+  const { genesisHash } = options;
   const isSkipped = (slot: number) => slot > 0 && (Math.imul(slot, 0x9e37_79b1) >>> 9) % SKIPS_ONE_IN === 0;
   const slotAtOrBelow = (slot: number): number => {
     let found = Math.max(0, slot);
@@ -82,7 +80,7 @@ export function createVirtualCluster(options: {
 
   /** What a transaction would be if it landed now. */
   const rehearse = (plan: TransactionPlan): LedgerTransaction =>
-    run(plan, {
+    runTransaction(plan, {
       signature: landedSignature(genesisHash, landed.length),
       slot: head,
       recentBlockhash: blockhashOf(slotAtOrBelow(head - 1)),
@@ -99,7 +97,7 @@ export function createVirtualCluster(options: {
     const recentBlockhash = blockhashOf(slotAtOrBelow(slot - 1));
     return {
       place: { slot, order: orderOf(number, index) },
-      transaction: () => run(own.planOf(index), { signature, slot, recentBlockhash }),
+      transaction: () => runTransaction(own.planOf(index), { signature, slot, recentBlockhash }),
     };
   };
 
