@@ -60,11 +60,20 @@ export interface LogTraits {
   readonly hasBlockTimestamp?: boolean;
 }
 
-export interface EndpointProfile extends EndpointTraits {
+/** What profiles of all chain families have. */
+export interface CommonProfile extends EndpointTraits {
   /** Kebab-case; tests and failures name it. */
   readonly name: string;
   /** A public page where the behaviour or the wording was seen; 'invented' for what stands for many. */
-  readonly seen: string;
+  readonly seen: 'invented' | `https://${string}`;
+  /**
+   * What an indexer with this endpoint alone comes to, unless it is everything: less, and it says so when it ends; or it
+   * cannot go on, and says why for as long as it runs.
+   */
+  readonly alone?: 'incomplete' | 'stuck';
+}
+
+export interface EndpointProfile extends CommonProfile {
   readonly logs?: LogTraits;
   /** How many blocks it is behind the chain, at one in so many HTTP requests where `every` is given. */
   readonly lag?: { readonly blocks: number; readonly every?: number };
@@ -79,11 +88,6 @@ export interface EndpointProfile extends EndpointTraits {
   readonly bloom?: 'zero' | 'absent' | 'full';
   /** `eth_getBlockReceipts` is rejected. */
   readonly receipts?: RpcErrorReply;
-  /**
-   * What an indexer with this endpoint alone comes to, unless it is everything: less, and it says so when it ends; or it
-   * cannot go on, and says why for as long as it runs.
-   */
-  readonly alone?: 'incomplete' | 'stuck';
 }
 
 /** An archive node without limits. */
@@ -91,3 +95,34 @@ export const archiveNode: EndpointProfile = {
   name: 'archive-node',
   seen: 'https://ethereum.org/en/developers/docs/apis/json-rpc/',
 };
+
+// ---- Tables of profiles
+
+export const reply = (code: number, message: string, status?: number): RpcErrorReply => ({
+  code,
+  message,
+  ...(status !== undefined && { status }),
+});
+export const httpReply = (status: number, message: string): RpcErrorReply => ({
+  message,
+  status,
+  isPlainText: true,
+});
+export const limit = (max: number, ...error: Parameters<typeof reply>): Limit => ({
+  max,
+  error: reply(...error),
+});
+
+/** By name: where it was seen, and what is different from an archive node. */
+export type ProfileTable<Profile extends CommonProfile> = Readonly<
+  Record<string, readonly [seen: Profile['seen'], traits: Omit<Profile, 'name' | 'seen'>]>
+>;
+
+/** Finds profiles by their names. */
+export function finderOf<Profile extends CommonProfile>(profiles: readonly Profile[]) {
+  return (name: string): Profile => {
+    const found = profiles.find((profile) => profile.name === name);
+    if (!found) throw new RangeError(`There is no profile ${name}.`);
+    return found;
+  };
+}

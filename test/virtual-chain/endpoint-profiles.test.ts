@@ -94,13 +94,3 @@ test('answers that are cut off at a round number are noticed', { tags: 'slow' },
   const verdict = await verdictOf([profileOf('cuts-answers')], 400);
   expect(verdict.kind, JSON.stringify(verdict).slice(0, 500)).toBe('complete');
 });
-
-test('every profile has a name of its own and says where it was seen', () => {
-  const names = profiles.map(({ name }) => name);
-  expect(new Set(names).size).toBe(names.length);
-  expect(names.length).toBeGreaterThanOrEqual(25);
-  for (const { name, seen } of profiles) {
-    expect(name).toMatch(/^[a-z0-9]+(?:-[a-z0-9]+)*$/);
-    expect(seen === 'invented' || URL.canParse(seen), `${name}: ${seen}`).toBe(true);
-  }
-});

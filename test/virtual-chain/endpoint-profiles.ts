@@ -2,27 +2,20 @@
  * Endpoint profiles, each with a public page where the behaviour or the wording was seen. Limits are smaller
  * than the real ones, so that a test chain of `PROFILE_BLOCKS` blocks meets them.
  */
-import { archiveNode, type EndpointProfile, type Limit, type RpcErrorReply } from './endpoint-profile.ts';
+import {
+  archiveNode,
+  type EndpointProfile,
+  finderOf,
+  httpReply,
+  limit,
+  type ProfileTable,
+  reply,
+} from './endpoint-profile.ts';
 
 /** A chain of so many blocks meets every limit. */
 export const PROFILE_BLOCKS = 1_200;
 
-const reply = (code: number, message: string, status?: number): RpcErrorReply => ({
-  code,
-  message,
-  ...(status !== undefined && { status }),
-});
-const httpReply = (status: number, message: string): RpcErrorReply => ({
-  message,
-  status,
-  isPlainText: true,
-});
-const limit = (max: number, ...error: Parameters<typeof reply>): Limit => ({ max, error: reply(...error) });
-
-/** By name: where it was seen, and what is different from an archive node. */
-const table: Readonly<
-  Record<string, readonly [seen: string, traits: Omit<EndpointProfile, 'name' | 'seen'>]>
-> = {
+const table: ProfileTable<EndpointProfile> = {
   // Kinds of filters that are rejected.
   'address-required': [
     'https://www.allnodes.com/eth/host',
@@ -320,10 +313,4 @@ export const profiles: readonly EndpointProfile[] = [
   archiveNode,
   ...Object.entries(table).map(([name, [seen, traits]]) => ({ name, seen, ...traits })),
 ];
-
-/** The profile of that name. */
-export function profileOf(name: string): EndpointProfile {
-  const found = profiles.find((profile) => profile.name === name);
-  if (!found) throw new RangeError(`There is no profile ${name}.`);
-  return found;
-}
+export const profileOf = finderOf(profiles);

@@ -1,8 +1,9 @@
 /** Ids, leaves, discriminators and derived addresses against published values, of the decoders and of the kit's encoders. */
 import { createRequire } from 'node:module';
 import { base58, hex } from '@scure/base';
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { discriminatorOf } from '../../../src/ingest/svm/decode/borsh.ts';
+import { decodeBase58, discriminatorOf } from '../../../src/ingest/svm/decode/borsh.ts';
 import { sentMessageId } from '../../../src/ingest/svm/decode/sent-message.ts';
 import { deriveAddress, isOnCurve } from '../../../src/ingest/svm/program-addresses.ts';
 import { deployedPrograms } from '../../solana/ccip-accounts.ts';
@@ -13,7 +14,7 @@ import {
   receivedVector,
   sentVector,
 } from '../../solana/published-vectors.ts';
-import { addressOf, toHex } from '../../solana/runtime/bytes.ts';
+import { addressOf, toBase58, toHex } from '../../solana/runtime/bytes.ts';
 
 test.each(publishedDiscriminators)('%s:%s has the published discriminator', (kind, name, digits) => {
   expect(discriminatorOf(kind, name)).toBe(digits);
@@ -35,6 +36,15 @@ describe('a message from Solana has the id that the router’s own unit test has
 test('a message to Solana has the leaf that the off-ramp’s own unit test has', () => {
   const { body, context, leaf } = receivedVector;
   expect(toHex(receivedLeaf(body, context))).toBe(leaf);
+});
+
+test('base58 agrees with @scure/base for bytes of every length', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 70 }), (bytes) => {
+      expect(toBase58(bytes)).toBe(base58.encode(bytes));
+      expect(decodeBase58(base58.encode(bytes))).toEqual(bytes);
+    }),
+  );
 });
 
 describe('derived addresses', () => {

@@ -2,7 +2,7 @@
  * The profile of a Solana RPC endpoint as data: its limits, its wordings, what it leaves out and how it lies.
  * `provider.ts` behaves accordingly. Whatever is left out is as on a current Agave node with the whole history.
  */
-import type { Limit, RpcErrorReply } from '../../virtual-chain/endpoint-profile.ts';
+import type { CommonProfile, RpcErrorReply } from '../../virtual-chain/endpoint-profile.ts';
 
 export interface SignatureTraits {
   /** Pages are silently limited to so many signatures. */
@@ -42,11 +42,7 @@ export interface TransactionTraits {
   readonly maxVersion?: number;
 }
 
-export interface SolanaProfile {
-  /** Kebab-case; tests and failures name it. */
-  readonly name: string;
-  /** A public page where the behaviour or the wording was seen; 'invented' for what stands for many. */
-  readonly seen: string;
+export interface SolanaProfile extends CommonProfile {
   readonly signatures?: SignatureTraits;
   readonly transactions?: TransactionTraits;
   /** Another cluster than it should be. */
@@ -65,29 +61,14 @@ export interface SolanaProfile {
     readonly failsEvery: number;
     readonly error: RpcErrorReply;
   };
-  /** Calls in one HTTP request. */
-  readonly batch?: Limit;
-  /** Calls a second, with a burst of one second. The error may carry a `Retry-After` in seconds. */
-  readonly rate?: Limit & { readonly retryAfterSeconds?: number };
-  /** One HTTP request in so many ends with a reset connection. */
-  readonly resetsEvery?: number;
-  /** One HTTP request in so many gets this answer. */
-  readonly fails?: { readonly every: number; readonly error: RpcErrorReply };
-  readonly latencyMs?: number;
   /** `getProgramAccounts` is rejected. */
   readonly programAccounts?: RpcErrorReply;
   /** Accounts seem not to exist. */
   readonly hasNoAccounts?: boolean;
-  /**
-   * What an indexer with this endpoint alone comes to: everything; less, and it says so when it ends; or it cannot go on,
-   * and says why for as long as it runs.
-   */
-  readonly alone: 'complete' | 'incomplete' | 'stuck';
 }
 
 /** A node with the whole history and without limits. */
 export const archiveNode: SolanaProfile = {
   name: 'archive-node',
   seen: 'https://solana.com/docs/rpc',
-  alone: 'complete',
 };

@@ -70,13 +70,3 @@ describe('differs from an archive node', () => {
     expect(await look(world, profile)).not.toBe(archived);
   });
 });
-
-test('every profile has a name of its own and says where it was seen', () => {
-  const names = profiles.map(({ name }) => name);
-  expect(new Set(names).size).toBe(names.length);
-  expect(names.length).toBeGreaterThanOrEqual(15);
-  for (const { name, seen } of profiles) {
-    expect(name).toMatch(/^[a-z0-9]+(?:-[a-z0-9]+)*$/);
-    expect(seen === 'invented' || URL.canParse(seen), `${name}: ${seen}`).toBe(true);
-  }
-});
