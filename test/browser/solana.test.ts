@@ -5,7 +5,7 @@ import { type RunningServer, startServer } from '../api/running-server.ts';
 import { lanescan } from '../cli/program.ts';
 import { indexOnce, sourceOf, storeReceived } from '../ingest/svm/indexed-world.ts';
 import { createSolanaWorld } from '../solana/ccip-world.ts';
-import { type SolanaProvider, startSolanaProvider } from '../solana/endpoint/provider.ts';
+import { type SolanaProvider, startSolanaProvider } from '../solana/endpoint/node.ts';
 import { messageIdOf } from '../solana/received-messages.ts';
 import { eventually, hasChromium, rowsOf, useBrowser } from './chromium.ts';
 

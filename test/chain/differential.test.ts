@@ -298,7 +298,9 @@ async function sendAll(lane: Lane): Promise<readonly SentMessage[]> {
         ? [{ token: tokens[1].address, amount: 7n }]
         : [{ amount: 6n }, { token: tokens[1].address, amount: 7n }],
     }),
-    ...(isOne ? [await lane.send({ verifiers: 1, finality: 3, data: '0x03' })] : []),
+    ...(isOne
+      ? [await lane.send({ finality: 'safe' }), await lane.send({ verifiers: 1, finality: 3, data: '0x03' })]
+      : []),
   ];
   return sent.flat();
 }

@@ -1,7 +1,13 @@
 /** Indexing the lab: sources for its networks, and an indexer that runs until all is read. */
 import type { Message } from '../../src/domain/message.ts';
+import { findingKinds } from '../../src/domain/networks/index-findings.ts';
 import { findNetwork } from '../../src/domain/networks/networks.ts';
-import { type IndexerTiming, startIndexer } from '../../src/ingest/engine/indexer.ts';
+import {
+  type IndexerOptions,
+  type IndexerTiming,
+  type NetworkStatus,
+  startIndexer,
+} from '../../src/ingest/engine/indexer.ts';
 import type { Hex } from '../../src/ingest/evm/rpc/chain.ts';
 import type { EvmSource } from '../../src/ingest/evm/settings.ts';
 import { connectNetwork } from '../../src/ingest/families.ts';
@@ -62,7 +68,7 @@ export type FollowingIndexer = ReturnType<typeof runIndexer>;
  */
 export function runIndexer(
   store: Store,
-  sources: readonly EvmSource[],
+  sources: IndexerOptions['sources'],
   {
     timing,
     once = false,
@@ -90,6 +96,79 @@ export function runIndexer(
   };
 }
 
+export interface Indexing {
+  readonly timing?: Partial<IndexerTiming>;
+  /** Ends it before everything is read. */
+  readonly until?: (statuses: readonly NetworkStatus[]) => boolean;
+}
+
+export type Indexed = Awaited<ReturnType<typeof indexSources>>;
+
+const LOOK_EVERY_MS = 20;
+
+/** What `lanescan index --once` does, or less where `until` ends it. */
+export async function indexSources(
+  store: Store,
+  sources: IndexerOptions['sources'],
+  { timing, until }: Indexing = {},
+) {
+  const running = runIndexer(store, sources, { once: true, timing });
+  const { indexer, logLines } = running;
+  /** As they were when it was ended: a problem is over when nobody works any more. */
+  let atEnd: readonly NetworkStatus[] | undefined;
+  const look = () => {
+    const statuses = indexer.statuses();
+    if (!until?.(statuses) || atEnd) return;
+    atEnd = statuses;
+    void running.stop();
+  };
+  const looking = until && setInterval(look, LOOK_EVERY_MS);
+  try {
+    await indexer.ended;
+  } finally {
+    clearInterval(looking);
+  }
+  return {
+    statuses: atEnd ?? indexer.statuses(),
+    logLines,
+    /** Whether everything was read, or is on the ledger of failures; otherwise `until` has ended it. */
+    isUpToDate: atEnd === undefined,
+  };
+}
+
+/** What an indexer makes of endpoints. Less in silence must never be. */
+export type Verdict = Awaited<ReturnType<typeof judgeIndexed>>;
+
+/**
+ * @param differences between the store and what happened
+ * @param contracts whose unreadable logs count as named
+ */
+export async function judgeIndexed(
+  store: Store,
+  { statuses }: Pick<Indexed, 'statuses'>,
+  differences: readonly string[],
+  contracts: readonly string[] = [],
+) {
+  /** Why the indexer says that something is missing. */
+  const reasons: string[] = [];
+  for (const { network, worker } of statuses) {
+    const { checks } = store.index;
+    const name = (reason: string) => reasons.push(`${network.name}: ${reason}`);
+    if ((worker?.failedRanges ?? 0) > 0) name(`${worker?.failedRanges} failed ranges`);
+    if (worker?.stuckBecause) name(`given up: ${worker.stuckBecause}`);
+    if (worker?.problem) name(worker.problem);
+    for (const { kind, detail } of await checks.findings(network.selector))
+      if (findingKinds[kind].isLoss) name(`${kind}: ${detail}`);
+    for (const contract of contracts) {
+      const logs = await checks.unreadableLogs(network.selector, contract);
+      if (logs > 0) name(`${logs} unreadable logs of ${contract}`);
+    }
+  }
+  const incomplete = reasons.length > 0 ? 'incomplete and said so' : 'incomplete in silence';
+  const kind = differences.length === 0 ? 'complete' : incomplete;
+  return { kind, reasons, differences };
+}
+
 const labSources = (lab: Lab) => lab.networks.map((network) => labSource(network));
 
 /** Reads everything there is up to the heads of the chains, then ends with the log lines. */
@@ -98,9 +177,7 @@ export async function indexOnce(
   lab: Lab,
   { sources = labSources(lab) }: { readonly sources?: readonly EvmSource[] } = {},
 ): Promise<readonly string[]> {
-  const { indexer, logLines } = runIndexer(store, sources, { once: true });
-  await indexer.ended;
-  return logLines;
+  return (await indexSources(store, sources)).logLines;
 }
 
 /** Follows the chains until it is stopped. */

@@ -4,12 +4,12 @@ import { expect } from 'vitest';
 import { importRecords } from '../../src/ingest/import/import.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { numbersUpTo, until } from '../api/live/live-server.ts';
-import { allRecords } from '../chain/indexing.ts';
+import { allRecords, indexSources } from '../chain/indexing.ts';
 import { freshFolder } from '../fresh-folder.ts';
 import { keptStatistics, recount } from '../lanes/recount.ts';
 import { connectTo } from '../postgres.ts';
 import { expectedMessages } from '../virtual-chain/ccip-chain.ts';
-import { indexWorld, sourceOf } from '../virtual-chain/indexed-world.ts';
+import { sourceOf } from '../virtual-chain/indexed-world.ts';
 import { untilSettled, versionsByMessage } from '../webhooks/receiver.ts';
 import { followedSender, linesOfBatch } from './batches.ts';
 import type { Load } from './load.ts';
@@ -135,7 +135,7 @@ async function recordsOnOneNode(load: Load): Promise<ReadonlyMap<string, string>
     const sources = [world.a, world.b].map((chain, index) =>
       sourceOf(chain, providers.slice(index, index + 1)),
     );
-    await indexWorld(store, { sources });
+    await indexSources(store, sources);
     return await allRecords(store);
   } finally {
     await store.close();

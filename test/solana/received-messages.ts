@@ -1,4 +1,4 @@
-/** Messages that arrive on Solana, as the off-ramp receives them and as their source sends them; and leaves of those to EVM. */
+/** Messages that arrive on Solana, as the off-ramp receives them and as their source sends them. */
 import {
   concat as concatHex,
   encodeAbiParameters,
@@ -183,53 +183,6 @@ export function leafContextOf(message: ReceivedMessage): LeafContext {
 /** The leaf of a message to Solana. */
 export function leafOf(message: ReceivedMessage): Uint8Array {
   return receivedLeaf(receivedBodyOf(message), leafContextOf(message));
-}
-
-// ---- The EVM end
-
-const evmTokens = parseAbiParameters([
-  'Token[] tokens',
-  'struct Token { bytes sourcePoolAddress; address destTokenAddress; uint32 destGasAmount; bytes extraData; uint256 amount; }',
-]);
-
-/** The leaf of a message from Solana to an EVM chain. */
-export function evmLeaf(solanaRouter: string, body: SentBody): Hex {
-  const { header, extraArgs } = body;
-  const lane = keccak256(
-    encodeAbiParameters(parseAbiParameters('bytes32, uint64, uint64, bytes32'), [
-      keccak256(stringToHex('Any2EVMMessageHashV1')),
-      header.sourceChainSelector,
-      header.destChainSelector,
-      keccak256(toHex(pubkey(solanaRouter))),
-    ]),
-  );
-  const gasLimit = BigInt(toHex(extraArgs.slice(4, 20).reverse()));
-  const fixed = keccak256(
-    encodeAbiParameters(parseAbiParameters('bytes32, address, uint64, uint256, uint64'), [
-      toHex(header.messageId),
-      toHex(body.receiver.slice(12)),
-      header.sequenceNumber,
-      gasLimit,
-      header.nonce,
-    ]),
-  );
-  const tokens = body.tokenAmounts.map((token) => ({
-    sourcePoolAddress: toHex(pubkey(token.sourcePoolAddress)),
-    destTokenAddress: toHex(token.destTokenAddress.slice(12)),
-    destGasAmount: Number(BigInt(toHex(token.destExecData))),
-    extraData: toHex(token.extraData),
-    amount: token.amount,
-  }));
-  return keccak256(
-    encodeAbiParameters(parseAbiParameters('bytes32, bytes32, bytes32, bytes32, bytes32, bytes32'), [
-      pad('0x'),
-      lane,
-      fixed,
-      keccak256(toHex(pubkey(body.sender))),
-      keccak256(toHex(body.data)),
-      keccak256(encodeAbiParameters(evmTokens, [tokens])),
-    ]),
-  );
 }
 
 /** The event with which an on-ramp sends a message to Solana. */

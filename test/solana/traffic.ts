@@ -2,6 +2,7 @@
 import { createDerivation, type Randomness } from '../../src/ingest/demo/randomness.ts';
 import type { SolanaWorld } from './ccip-world.ts';
 import type { EvmMessage } from './received-messages.ts';
+import { addressOf } from './runtime/bytes.ts';
 import { budgetExceeded, customFailure } from './runtime/runtime.ts';
 import type { ForgeryKind } from './world-options.ts';
 
@@ -145,4 +146,39 @@ function randomTokens(randomness: Randomness): readonly bigint[] {
     [2, 1],
   ]);
   return Array.from({ length: count }, () => BigInt(randomness.integer(1, 1_000_000_000)));
+}
+
+/**
+ * Very many transactions that name the router and do nothing, computed when they are asked for. They are spread over the
+ * slots from now on; the cluster grows by as many as it takes.
+ *
+ * @param perSlot in each slot that has a block
+ */
+export function addBulkNoise(
+  world: SolanaWorld,
+  {
+    count,
+    perSlot,
+    isFailed = false,
+  }: { readonly count: number; readonly perSlot: number; readonly isFailed?: boolean },
+): void {
+  const { cluster, programs } = world;
+  const noisy = addressOf('noisy program');
+  const feePayer = addressOf('noisy payer');
+  const data = new Uint8Array([0x40]);
+  const first = cluster.head;
+  // A skipped slot's share falls into the slot below, so that places are found without a table.
+  const slotOf = (index: number) =>
+    Math.max(first, cluster.slotAtOrBelow(first + Math.floor(index / perSlot)));
+  cluster.addSeries({
+    count,
+    addresses: [programs.router, noisy, feePayer],
+    slotOf,
+    planOf: () => ({
+      feePayer,
+      instructions: [{ program: noisy, accounts: [{ address: programs.router }], data }],
+    }),
+    errOf: () => (isFailed ? { InstructionError: [0, { Custom: 1 }] } : null),
+  });
+  cluster.grow(Math.ceil(count / perSlot));
 }

@@ -6,10 +6,10 @@
  */
 import { describe, expect, test } from 'vitest';
 import { briefly } from '../chain/faulty-node.ts';
+import type { Verdict } from '../chain/indexing.ts';
 import { makeCcipWorld } from './ccip-chain.ts';
 import type { EndpointProfile } from './endpoint-profile.ts';
 import { PROFILE_BLOCKS, profileOf, profiles } from './endpoint-profiles.ts';
-import { judge, type Verdict } from './indexed-world.ts';
 import { serveWorld } from './served-world.ts';
 
 const MESSAGES = 29;
@@ -17,8 +17,8 @@ const MESSAGES = 29;
 /** Chain `a` behind endpoints of these profiles, its counterpart behind an archive node. */
 async function verdictOf(behaviours: readonly EndpointProfile[], messages = MESSAGES): Promise<Verdict> {
   const world = makeCcipWorld({ blocks: PROFILE_BLOCKS, messages, ramps: 2 });
-  const { store, index } = await serveWorld(world, behaviours);
-  return judge(world, store, await index({}, { timing: { endpoints: briefly } }));
+  const { index, judge } = await serveWorld(world, behaviours);
+  return judge(await index({}, { timing: { endpoints: briefly } }));
 }
 
 function expectHonest(verdict: Verdict, behaviours: readonly EndpointProfile[]): void {

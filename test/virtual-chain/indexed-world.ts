@@ -1,14 +1,12 @@
-/** Indexes a world of virtual chains with the real engine into a real store, and compares the two. */
+/** Worlds of virtual chains for the real engine and a real store, and how the two differ. */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { stringify } from 'yaml';
 import type { Message } from '../../src/domain/message.ts';
-import { findingKinds } from '../../src/domain/networks/index-findings.ts';
-import type { IndexerTiming, NetworkStatus } from '../../src/ingest/engine/indexer.ts';
 import type { EvmSource } from '../../src/ingest/evm/settings.ts';
 import type { BlockId } from '../../src/store/ledger/index-ledger.ts';
 import type { Store } from '../../src/store/store.ts';
-import { allRecords, evmSource, runIndexer } from '../chain/indexing.ts';
+import { allRecords, evmSource } from '../chain/indexing.ts';
 import { freshFolder } from '../fresh-folder.ts';
 import { type CcipChain, type CcipWorld, expectedMessages } from './ccip-chain.ts';
 import type { Provider } from './endpoint.ts';
@@ -38,44 +36,6 @@ export function writeWorldConfiguration(
   }));
   writeFileSync(file, stringify({ networks }));
   return file;
-}
-
-export interface WorldIndexing {
-  readonly sources: readonly EvmSource[];
-  readonly timing?: Partial<IndexerTiming>;
-  /** Ends it before everything is read. */
-  readonly until?: (statuses: readonly NetworkStatus[]) => boolean;
-}
-
-export type IndexedWorld = Awaited<ReturnType<typeof indexWorld>>;
-
-const LOOK_EVERY_MS = 20;
-
-/** What `lanescan index --once` does, or less where `until` ends it. */
-export async function indexWorld(store: Store, options: WorldIndexing) {
-  const running = runIndexer(store, options.sources, { once: true, timing: options.timing });
-  const { indexer, logLines } = running;
-  const { until } = options;
-  /** As they were when it was ended: a problem is over when nobody works any more. */
-  let atEnd: readonly NetworkStatus[] | undefined;
-  const look = () => {
-    const statuses = indexer.statuses();
-    if (!until?.(statuses) || atEnd) return;
-    atEnd = statuses;
-    void running.stop();
-  };
-  const looking = until && setInterval(look, LOOK_EVERY_MS);
-  try {
-    await indexer.ended;
-  } finally {
-    clearInterval(looking);
-  }
-  return {
-    statuses: atEnd ?? indexer.statuses(),
-    logLines,
-    /** Whether everything was read, or is on the ledger of failures; otherwise `until` has ended it. */
-    isUpToDate: atEnd === undefined,
-  };
 }
 
 /** How a store differs from the chains; empty where it does not. */
@@ -121,24 +81,4 @@ export async function falseBlocks(chain: CcipChain, store: Store): Promise<reado
 export function growBeyondNow(chain: CcipChain): void {
   do chain.grow(20);
   while ((chain.block(chain.head)?.timestamp ?? 0) * 1000 <= Date.now());
-}
-
-/** What an indexer makes of endpoints. Less in silence must never be. */
-export type Verdict = Awaited<ReturnType<typeof judge>>;
-
-export async function judge(world: CcipWorld, store: Store, indexed: IndexedWorld) {
-  const differences = await differencesFrom(world, store);
-  /** Why the indexer says that something is missing. */
-  const reasons: string[] = [];
-  for (const { network, worker } of indexed.statuses) {
-    if ((worker?.failedRanges ?? 0) > 0)
-      reasons.push(`${network.name}: ${worker?.failedRanges} failed ranges`);
-    if (worker?.stuckBecause) reasons.push(`${network.name}: given up: ${worker.stuckBecause}`);
-    if (worker?.problem) reasons.push(`${network.name}: ${worker.problem}`);
-    for (const { kind, detail } of await store.index.checks.findings(network.selector))
-      if (findingKinds[kind].isLoss) reasons.push(`${network.name}: ${kind}: ${detail}`);
-  }
-  const incomplete = reasons.length > 0 ? 'incomplete and said so' : 'incomplete in silence';
-  const kind = differences.length === 0 ? 'complete' : incomplete;
-  return { kind, reasons, differences };
 }

@@ -1,12 +1,13 @@
 /** A world of virtual chains behind endpoints, with an empty store to index it into, for as long as a test runs. */
 import { onTestFinished } from 'vitest';
 import type { EvmSource } from '../../src/ingest/evm/settings.ts';
+import { type Indexed, type Indexing, indexSources, judgeIndexed } from '../chain/indexing.ts';
 import { openTestStore } from '../database.ts';
 import type { JsonRpcCall } from '../json-rpc-server.ts';
 import type { CcipChain, CcipWorld } from './ccip-chain.ts';
 import { type Provider, startProvider } from './endpoint.ts';
 import { archiveNode, type EndpointProfile } from './endpoint-profile.ts';
-import { differencesFrom, indexWorld, sourceOf, type WorldIndexing } from './indexed-world.ts';
+import { differencesFrom, sourceOf } from './indexed-world.ts';
 
 /** An endpoint of the chain, and every call that it gets. */
 export async function serveChain(chain: CcipChain, profile: EndpointProfile = archiveNode, port?: number) {
@@ -37,9 +38,12 @@ export async function serveWorld(
     b,
     /** The settings of chain `a` may be overridden. */
     sources,
-    index: (overrides?: Partial<EvmSource>, options?: Partial<WorldIndexing>) =>
-      indexWorld(store, { sources: sources(overrides), ...options }),
+    index: (
+      overrides?: Partial<EvmSource>,
+      options?: Indexing & { readonly sources?: readonly EvmSource[] },
+    ) => indexSources(store, options?.sources ?? sources(overrides), options),
     differences: () => differencesFrom(world, store),
+    judge: async (indexed: Indexed) => judgeIndexed(store, indexed, await differencesFrom(world, store)),
     findings: (chain = world.a) => store.index.checks.findings(chain.network.selector),
   };
 }

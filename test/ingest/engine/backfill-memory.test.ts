@@ -3,11 +3,12 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, onTestFinished, test } from 'vitest';
+import { indexSources } from '../../chain/indexing.ts';
 import { openTestStore } from '../../database.ts';
 import { type CcipWorldOptions, makeCcipWorld } from '../../virtual-chain/ccip-chain.ts';
 import { startProvider } from '../../virtual-chain/endpoint.ts';
 import { archiveNode } from '../../virtual-chain/endpoint-profile.ts';
-import { indexWorld, sourceOf } from '../../virtual-chain/indexed-world.ts';
+import { sourceOf } from '../../virtual-chain/indexed-world.ts';
 
 const isFull = process.env.LANESCAN_TEST_SCALE === 'full';
 const RANGES = isFull ? 1_000 : 200;
@@ -41,10 +42,8 @@ async function sampleBackfill(options: CcipWorldOptions): Promise<readonly Sampl
     const { heapUsed, rss } = process.memoryUsage();
     samples.push({ heapBytes: heapUsed, rssBytes: rss });
   };
-  const { isUpToDate, statuses } = await indexWorld(store, {
-    sources: [sourceOf(world.a, [provider], { pollEvery: 1_000, maxRange: options.blocks / RANGES })],
-    timing: { tasksEveryMs: 1_000 },
-  });
+  const source = sourceOf(world.a, [provider], { pollEvery: 1_000, maxRange: options.blocks / RANGES });
+  const { isUpToDate, statuses } = await indexSources(store, [source], { timing: { tasksEveryMs: 1_000 } });
   expect(isUpToDate).toBe(true);
   expect(statuses[0]?.worker?.created).toBe(options.messages);
   return samples;

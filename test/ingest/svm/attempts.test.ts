@@ -9,7 +9,7 @@ import { lanescan } from '../../cli/program.ts';
 import { connectForTest } from '../../postgres.ts';
 import { TOKEN_PROGRAM } from '../../solana/ccip-calls.ts';
 import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
-import { type SolanaProvider, startSolanaProvider } from '../../solana/endpoint/provider.ts';
+import { type SolanaProvider, startSolanaProvider } from '../../solana/endpoint/node.ts';
 import { type EvmMessage, messageIdOf } from '../../solana/received-messages.ts';
 import { budgetExceeded, customFailure } from '../../solana/runtime/runtime.ts';
 import type { TrueExecution } from '../../solana/truth.ts';
@@ -244,7 +244,7 @@ test('a store that was indexed before reads in how executions failed, as pending
   });
   proxy.interfere = ({ method }, truth) => (method === 'getTransaction' ? held.then(() => truth) : truth);
   const source = { ...sourceOf(world, [provider]), rpc: [proxy.url] };
-  await indexOnce(server.store, source, { until: (status) => (status?.worker?.owedBlocks ?? 0) > 0 });
+  await indexOnce(server.store, source, { until: ([status]) => (status?.worker?.owedBlocks ?? 0) > 0 });
   const pendingSlots = async () => (await server.store.networkProgress()).map(({ owedBlocks }) => owedBlocks);
   expect(await pendingSlots()).toEqual([expect.toSatisfy((slots) => slots > 0)]);
   release();

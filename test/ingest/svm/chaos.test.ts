@@ -16,21 +16,13 @@ import { startIndexer } from '../../../src/ingest/engine/indexer.ts';
 import { connectNetwork } from '../../../src/ingest/families.ts';
 import type { SvmSource } from '../../../src/ingest/svm/settings.ts';
 import { briefly } from '../../chain/faulty-node.ts';
-import { hurriedTiming } from '../../chain/indexing.ts';
+import { hurriedTiming, type Verdict } from '../../chain/indexing.ts';
 import { createSolanaWorld } from '../../solana/ccip-world.ts';
-import type { SolanaProvider } from '../../solana/endpoint/provider.ts';
+import type { SolanaProvider } from '../../solana/endpoint/node.ts';
 import { archiveNode, type SolanaProfile } from '../../solana/endpoint/solana-profile.ts';
 import { profiles } from '../../solana/endpoint/solana-profiles.ts';
 import { createTraffic } from '../../solana/traffic.ts';
-import {
-  indexOnce,
-  judge,
-  openStore,
-  serve,
-  sourceOf,
-  storeReceived,
-  type Verdict,
-} from './indexed-world.ts';
+import { indexOnce, judge, openStore, serve, sourceOf, storeReceived } from './indexed-world.ts';
 
 const isFull = process.env.LANESCAN_TEST_SCALE === 'full';
 const TIMEOUT_MS = 600_000;

@@ -4,11 +4,12 @@
  */
 import { describe, expect, test } from 'vitest';
 import { briefly } from '../../chain/faulty-node.ts';
+import type { Verdict } from '../../chain/indexing.ts';
 import { createSolanaWorld } from '../../solana/ccip-world.ts';
 import { archiveNode, type SolanaProfile } from '../../solana/endpoint/solana-profile.ts';
 import { PROFILE_STEPS, profileOf, profiles } from '../../solana/endpoint/solana-profiles.ts';
 import { createTraffic } from '../../solana/traffic.ts';
-import { judge, stage, type Verdict } from './indexed-world.ts';
+import { judge, stage } from './indexed-world.ts';
 
 async function verdictOf(...behaviours: readonly SolanaProfile[]): Promise<Verdict> {
   const world = createSolanaWorld({ versionOneEvery: 3 });
@@ -23,7 +24,7 @@ async function verdictOf(...behaviours: readonly SolanaProfile[]): Promise<Verdi
   const indexed = await index(
     canGoOn
       ? { timing: { endpoints: { ...briefly, maxWaitMs: 30_000 } } }
-      : { until: (status) => status?.worker?.problem != null },
+      : { until: ([status]) => status?.worker?.problem != null },
   );
   return judge(world, store, indexed);
 }

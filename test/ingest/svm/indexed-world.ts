@@ -3,24 +3,17 @@ import type { Hex } from 'viem';
 import { expect, onTestFinished } from 'vitest';
 import type { RangeFact } from '../../../src/domain/facts.ts';
 import type { Message } from '../../../src/domain/message.ts';
-import { findingKinds } from '../../../src/domain/networks/index-findings.ts';
-import {
-  type IndexerOptions,
-  type IndexerTiming,
-  type NetworkStatus,
-  startIndexer,
-} from '../../../src/ingest/engine/indexer.ts';
+import type { IndexerOptions } from '../../../src/ingest/engine/indexer.ts';
 import type { GenuineContract } from '../../../src/ingest/evm/contracts/contracts.ts';
 import { createDecoder } from '../../../src/ingest/evm/decode/decoder.ts';
 import type { ChainLog } from '../../../src/ingest/evm/rpc/chain.ts';
-import { connectNetwork } from '../../../src/ingest/families.ts';
 import type { SvmSource } from '../../../src/ingest/svm/settings.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { briefly } from '../../chain/faulty-node.ts';
-import { allRecords, hurriedTiming } from '../../chain/indexing.ts';
+import { allRecords, type Indexed, type Indexing, indexSources, judgeIndexed } from '../../chain/indexing.ts';
 import { openTestStore } from '../../database.ts';
 import type { SolanaWorld } from '../../solana/ccip-world.ts';
-import { type SolanaProvider, startSolanaProvider } from '../../solana/endpoint/provider.ts';
+import { type SolanaProvider, startSolanaProvider } from '../../solana/endpoint/node.ts';
 import { archiveNode, type SolanaProfile } from '../../solana/endpoint/solana-profile.ts';
 import { hiding } from '../../solana/lies.ts';
 import { type EvmMessage, messageIdOf, messageSent } from '../../solana/received-messages.ts';
@@ -61,51 +54,13 @@ export function sourceOf(
   };
 }
 
-export interface Indexed {
-  readonly statuses: readonly NetworkStatus[];
-  readonly logLines: readonly string[];
-}
-
-export interface IndexingOptions {
-  readonly timing?: Partial<IndexerTiming>;
-  /** Ends it before everything is read. */
-  readonly until?: (status: NetworkStatus | undefined) => boolean;
-}
-
-const LOOK_EVERY_MS = 20;
-
 /** What `lanescan index --once` does, or less where `until` ends it. */
-export async function indexOnce(
+export const indexOnce = (
   store: Store,
   source: SvmSource | IndexerOptions['sources'],
-  { timing, until }: IndexingOptions = {},
-): Promise<Indexed> {
-  const stopping = new AbortController();
-  const logLines: string[] = [];
-  const indexer = startIndexer({
-    sources: [source].flat(),
-    connect: connectNetwork,
-    store,
-    signal: stopping.signal,
-    userAgent: 'lanescan-test',
-    writeLog: (line) => logLines.push(line),
-    once: true,
-    timing: { ...hurriedTiming, endpoints: briefly, ...timing },
-  });
-  let atEnd: readonly NetworkStatus[] | undefined;
-  const looking = setInterval(() => {
-    const statuses = indexer.statuses();
-    if (!until?.(statuses[0]) || atEnd) return;
-    atEnd = statuses;
-    stopping.abort();
-  }, LOOK_EVERY_MS);
-  try {
-    await indexer.ended;
-  } finally {
-    clearInterval(looking);
-  }
-  return { statuses: atEnd ?? indexer.statuses(), logLines };
-}
+  { timing, ...options }: Indexing = {},
+): Promise<Indexed> =>
+  indexSources(store, [source].flat(), { timing: { endpoints: briefly, ...timing }, ...options });
 
 /** The off-ramp is configured, instead of found in the history of the router. */
 export const configured = (world: SolanaWorld) => ({ offramps: [world.programs.offRamp] });
@@ -125,7 +80,7 @@ export async function stage(
     providers,
     store,
     source,
-    index: (options?: IndexingOptions) => indexOnce(store, source, options),
+    index: (options?: Indexing) => indexOnce(store, source, options),
     differences: () => differencesFrom(world, store),
     findings: () => store.index.checks.findings(world.network.selector),
   };
@@ -274,32 +229,8 @@ export async function differencesFrom(world: SolanaWorld, store: Store): Promise
   return differences;
 }
 
-export interface Verdict {
-  readonly kind: 'complete' | 'incomplete and said so' | 'incomplete in silence';
-  /** Why the indexer says that something is missing. */
-  readonly reasons: readonly string[];
-  readonly differences: readonly string[];
-}
-
-export async function judge(world: SolanaWorld, store: Store, { statuses }: Indexed): Promise<Verdict> {
-  const differences = await differencesFrom(world, store);
-  const reasons: string[] = [];
-  const { selector } = world.network;
-  for (const { worker } of statuses) {
-    if ((worker?.failedRanges ?? 0) > 0) reasons.push(`${worker?.failedRanges} failed ranges`);
-    if (worker?.problem) reasons.push(worker.problem);
-  }
-  for (const { kind, detail } of await store.index.checks.findings(selector)) {
-    if (findingKinds[kind].isLoss) reasons.push(`${kind}: ${detail}`);
-  }
-  for (const program of [world.programs.router, world.programs.offRamp]) {
-    const logs = await store.index.checks.unreadableLogs(selector, program);
-    if (logs > 0) reasons.push(`${logs} unreadable logs of ${program}`);
-  }
-  if (differences.length === 0) return { kind: 'complete', reasons, differences };
-  return {
-    kind: reasons.length > 0 ? 'incomplete and said so' : 'incomplete in silence',
-    reasons,
-    differences,
-  };
-}
+export const judge = async (world: SolanaWorld, store: Store, indexed: Indexed) =>
+  judgeIndexed(store, indexed, await differencesFrom(world, store), [
+    world.programs.router,
+    world.programs.offRamp,
+  ]);

@@ -8,8 +8,8 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
-import { addBulkNoise } from '../../solana/bulk-noise.ts';
 import { createSolanaWorld } from '../../solana/ccip-world.ts';
+import { addBulkNoise } from '../../solana/traffic.ts';
 import { configured, stage } from './indexed-world.ts';
 
 const isFull = process.env.LANESCAN_TEST_SCALE === 'full';

@@ -11,7 +11,7 @@ import { CCIPAPIClient, type SdkLane, type SdkRequest } from '../../lab/sdk.ts';
 import { type SdkSolanaChain, SolanaChain, silent } from '../../lab/sdk-chain.ts';
 import { discriminator } from '../../solana/ccip-events.ts';
 import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
-import { type SolanaProvider, startSolanaProvider } from '../../solana/endpoint/provider.ts';
+import { type SolanaProvider, startSolanaProvider } from '../../solana/endpoint/node.ts';
 import { type EvmMessage, leafOf, messageIdOf } from '../../solana/received-messages.ts';
 import { fromHex, string, toHex } from '../../solana/runtime/bytes.ts';
 import type { LedgerTransaction } from '../../solana/runtime/ledger.ts';

@@ -1,9 +1,8 @@
 /** A virtual Solana cluster is indexed over HTTP: everything that happened is there, and nothing else. */
 import { describe, expect, test } from 'vitest';
-import { addBulkNoise } from '../../solana/bulk-noise.ts';
 import { createSolanaWorld } from '../../solana/ccip-world.ts';
 import { profileOf } from '../../solana/endpoint/solana-profiles.ts';
-import { createTraffic, forgeryKinds } from '../../solana/traffic.ts';
+import { addBulkNoise, createTraffic, forgeryKinds } from '../../solana/traffic.ts';
 import {
   configured,
   differencesFrom,
@@ -56,7 +55,7 @@ test.each([253_000_000_000, Number.MAX_SAFE_INTEGER])(
     });
     const store = await openStore();
     const alone = await indexOnce(store, sourceOf(world, [liar]), {
-      until: (status) => (status?.worker?.failedRanges ?? 0) > 0,
+      until: ([status]) => (status?.worker?.failedRanges ?? 0) > 0,
     });
     expect((await judge(world, store, alone)).kind).toBe('incomplete and said so');
     expect(alone.logLines.join()).toMatch(/getTransaction: slot \d+ has the time \d+, in the future/);

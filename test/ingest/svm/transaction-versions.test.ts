@@ -1,9 +1,10 @@
 /** Versions of transactions: those up to 1 are read, newer ones are kept and named, and read when they can be. */
 import { expect, test } from 'vitest';
+import type { Indexed } from '../../chain/indexing.ts';
 import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts';
 import { archiveNode, type SolanaProfile } from '../../solana/endpoint/solana-profile.ts';
 import { profileOf } from '../../solana/endpoint/solana-profiles.ts';
-import { type Indexed, judge, stage } from './indexed-world.ts';
+import { judge, stage } from './indexed-world.ts';
 
 /** Messages both ways, all in transactions of version 1. */
 function makeWorld(): SolanaWorld {

@@ -1,8 +1,9 @@
 /** The EVM end of lanes with Solana: real 1.6 contracts of a lab network, with ramps of their own for Solana. */
 import { type Hex, zeroAddress } from 'viem';
-import { merkleProof, merkleRoot, NO_RECEIVER } from '../../solana/ccip-hashes.ts';
-import { type EvmMessage, evmLeaf, extraArgsOf, messageIdOf } from '../../solana/received-messages.ts';
-import { addressOf, fromHex, pubkey, toHex } from '../../solana/runtime/bytes.ts';
+import { ccipMessageSent } from '../../solana/ccip-events.ts';
+import { NO_RECEIVER } from '../../solana/ccip-hashes.ts';
+import { type EvmMessage, extraArgsOf, messageIdOf } from '../../solana/received-messages.ts';
+import { addressOf, pubkey, toBase64, toHex } from '../../solana/runtime/bytes.ts';
 import type { TrueSend } from '../../solana/truth.ts';
 import type { LabNetwork } from '../lab.ts';
 import type { Contract, RawReceipt } from '../network.ts';
@@ -14,6 +15,8 @@ import {
   sendCommit,
   sendExecution,
 } from '../ramps-1.6.ts';
+import type { SdkLane } from '../sdk.ts';
+import { calculateManualExecProof, SolanaChain, silent } from '../sdk-chain.ts';
 import { ccipContract } from '../solidity.ts';
 
 interface SolanaPlace {
@@ -81,6 +84,14 @@ export async function openEvmEnd(network: LabNetwork, solana: SolanaPlace) {
     from,
   );
 
+  /** From Solana. */
+  const lane = {
+    sourceChainSelector: solana.selector,
+    destChainSelector: network.selector,
+    onRamp: solana.router,
+    version: '1.6.0',
+  };
+
   return {
     onRamp: onRamp.address.toLowerCase() as Hex,
     offRamp: offRamp.address.toLowerCase() as Hex,
@@ -115,7 +126,7 @@ export async function openEvmEnd(network: LabNetwork, solana: SolanaPlace) {
         onRampAddress: toHex(pubkey(solana.router)),
         minSeqNr: first.body.header.sequenceNumber,
         maxSeqNr: last.body.header.sequenceNumber,
-        merkleRoot: toHex(merkleRoot(leavesOf(solana, sends))),
+        merkleRoot: proveSend(first, sends, lane).merkleRoot,
       };
       const report = { blessedMerkleRoots: [], unblessedMerkleRoots: [root], rmnSignatures: [] };
       const { transactionHash } = await sendCommit(offRamp, report, owner);
@@ -127,8 +138,7 @@ export async function openEvmEnd(network: LabNetwork, solana: SolanaPlace) {
       const { receiver } = foundation;
       const isRefused = await receiver.read<boolean>('isRefused', [send.messageId]);
       if (isRefused !== fail) await receiver.send('refuse', [[send.messageId], fail], from);
-      const proofs = merkleProof(leavesOf(solana, batch), batch.indexOf(send)).map(toHex);
-      const report = executionReport(solana, send, proofs);
+      const report = { ...executionReport(solana, send), ...proveSend(send, batch, lane) };
       const { transactionHash } = await sendExecution(offRamp, report, owner);
       return transactionHash;
     },
@@ -142,11 +152,18 @@ export async function openEvmEnd(network: LabNetwork, solana: SolanaPlace) {
   };
 }
 
-const leavesOf = ({ router }: SolanaPlace, sends: readonly TrueSend[]) =>
-  sends.map(({ body }) => fromHex(evmLeaf(router, body)));
+/** The root over messages from Solana, and the proof that it has one of them, as the official client computes them. */
+export function proveSend({ messageId }: TrueSend, batch: readonly TrueSend[], lane: SdkLane) {
+  const decoded = batch.map(({ body }) => {
+    const message = SolanaChain.decodeMessage({ data: toBase64(ccipMessageSent(body)) });
+    if (!message) throw new Error('The client does not decode the event.');
+    return message;
+  });
+  return calculateManualExecProof(decoded, lane, messageId, undefined, { logger: silent });
+}
 
 /** Tokens are not sent on these lanes. */
-function executionReport({ selector }: SolanaPlace, { body }: TrueSend, proofs: readonly Hex[]) {
+function executionReport({ selector }: SolanaPlace, { body }: TrueSend) {
   const { header } = body;
   return {
     sourceChainSelector: selector,
@@ -161,8 +178,6 @@ function executionReport({ selector }: SolanaPlace, { body }: TrueSend, proofs: 
       },
     ],
     offchainTokenData: [[]],
-    proofs,
-    proofFlagBits: 0n,
   };
 }
 

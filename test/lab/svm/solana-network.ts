@@ -4,8 +4,7 @@ import { findNetwork, type Network } from '../../../src/domain/networks/networks
 import { createDerivation } from '../../../src/ingest/demo/randomness.ts';
 import { deployedPrograms } from '../../solana/ccip-accounts.ts';
 import { createSolanaWorld } from '../../solana/ccip-world.ts';
-import { FINALITY_SLOTS } from '../../solana/endpoint/node.ts';
-import { startSolanaProvider } from '../../solana/endpoint/provider.ts';
+import { FINALITY_SLOTS, startSolanaProvider } from '../../solana/endpoint/node.ts';
 import type { EvmMessage } from '../../solana/received-messages.ts';
 import { customFailure } from '../../solana/runtime/runtime.ts';
 import type { TrueSend } from '../../solana/truth.ts';

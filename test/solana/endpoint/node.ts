@@ -1,11 +1,17 @@
-/** The methods of a Solana node, answered from a ledger the way a profile does. */
-
+/** A Solana JSON-RPC endpoint on a real socket: it answers from a ledger the way a profile does. */
 import { readable } from '../../../src/ingest/svm/decode/borsh.ts';
-import { isOneIn, type JsonRpcCall, RpcError } from '../../json-rpc-server.ts';
+import {
+  isOneIn,
+  type JsonRpcCall,
+  type JsonRpcServer,
+  RpcError,
+  type ServedEndpoint,
+  startJsonRpcServer,
+} from '../../json-rpc-server.ts';
 import type { RpcErrorReply } from '../../virtual-chain/endpoint-profile.ts';
 import { fromBase58, toBase58 } from '../runtime/bytes.ts';
 import type { Ledger, LedgerAccount, LedgerTransaction, Place, SignatureEntry } from '../runtime/ledger.ts';
-import type { SolanaProfile } from './solana-profile.ts';
+import { archiveNode, type SolanaProfile } from './solana-profile.ts';
 
 type Commitment = 'processed' | 'confirmed' | 'finalized';
 
@@ -54,22 +60,21 @@ const faults = {
 
 const invalid = (message: string) => new RpcError({ code: -32602, message });
 
-export interface NodeOptions {
-  profile(): SolanaProfile;
-  /** HTTP requests so far: what happens now and then goes by them. */
-  requests(): number;
-}
+export type SolanaProvider = JsonRpcServer<SolanaProfile>;
 
-/** What answers the calls; it throws a RpcError where the answer is an error. */
-export function createNode(ledger: Ledger, options: NodeOptions): (call: JsonRpcCall) => unknown {
+export const startSolanaProvider = (ledger: Ledger, profile = archiveNode): Promise<SolanaProvider> =>
+  startJsonRpcServer({ profile, answererOf: (endpoint) => createNode(ledger, endpoint) });
+
+/** What answers the calls; it throws a RpcError where the answer is an error. What happens now and then goes by requests. */
+function createNode(ledger: Ledger, endpoint: ServedEndpoint<SolanaProfile>): (call: JsonRpcCall) => unknown {
   let pages = 0;
   let entries = 0;
   let transactions = 0;
   let deepCalls = 0;
 
   const headSlot = (): number => {
-    const { lag } = options.profile();
-    const isBehind = lag !== undefined && isOneIn(lag.every ?? 1, options.requests());
+    const { lag } = endpoint.profile;
+    const isBehind = lag !== undefined && isOneIn(lag.every ?? 1, endpoint.requests);
     return ledger.slotAtOrBelow(ledger.head - (isBehind ? lag.slots : 0));
   };
   const slotOf = (commitment: Commitment = 'finalized'): number => {
@@ -79,7 +84,7 @@ export function createNode(ledger: Ledger, options: NodeOptions): (call: JsonRpc
   };
   const requireContext = ({ minContextSlot, commitment }: Config): number => {
     const slot = slotOf(commitment);
-    const { lag } = options.profile();
+    const { lag } = endpoint.profile;
     if (minContextSlot !== undefined && slot < minContextSlot && !lag?.ignoresMinContextSlot)
       throw new RpcError(faults.minContextSlot, {}, { contextSlot: slot });
     return slot;
@@ -87,27 +92,26 @@ export function createNode(ledger: Ledger, options: NodeOptions): (call: JsonRpc
 
   /** The lowest slot of its history. */
   const firstKept = (): number => {
-    const { kept } = options.profile();
+    const { kept } = endpoint.profile;
     return kept ? Math.max(0, ledger.head - kept.slots) : 0;
   };
   /** Rejects now and then what long-term storage would have to answer. */
   const reachStorage = (slot: number): void => {
-    const { longTermStorage } = options.profile();
+    const { longTermStorage } = endpoint.profile;
     if (!longTermStorage || slot >= ledger.head - longTermStorage.belowSlots) return;
     if (isOneIn(longTermStorage.failsEvery, ++deepCalls)) throw new RpcError(longTermStorage.error);
   };
   /** Whether it has what is in a slot; an error where it says why it does not. */
   const hasSlot = (slot: number): boolean => {
-    const { kept } = options.profile();
+    const { kept } = endpoint.profile;
     if (!kept || slot >= firstKept()) return true;
     if (kept.answer === 'silent') return false;
     throw new RpcError(kept.answer, { slot, first: firstKept() });
   };
 
   const signaturesFor = (address: string, config: Config): readonly unknown[] => {
-    const { signatures: traits = {}, kept } = options.profile();
+    const { signatures: traits = {}, kept } = endpoint.profile;
     const { commitment = 'finalized', limit = MAX_SIGNATURES } = config;
-    if (traits.refused) throw new RpcError(traits.refused);
     requireBytes(address, 32);
     if (commitment === 'processed') throw invalid('Method does not support commitment below `confirmed`');
     if (limit < 1 || limit > MAX_SIGNATURES) throw invalid(`Invalid limit; max ${MAX_SIGNATURES}`);
@@ -147,7 +151,7 @@ export function createNode(ledger: Ledger, options: NodeOptions): (call: JsonRpc
 
   /** What its profile makes of a page. */
   const shownSignatures = (known: readonly SignatureEntry[]): readonly SignatureEntry[] => {
-    const { signatures: traits = {} } = options.profile();
+    const { signatures: traits = {} } = endpoint.profile;
     let page = known;
     if (page.length > 0) {
       pages++;
@@ -166,7 +170,7 @@ export function createNode(ledger: Ledger, options: NodeOptions): (call: JsonRpc
 
   const transactionOf = (signature: string, config: Config): unknown => {
     requireBytes(signature, 64);
-    const { transactions: traits = {} } = options.profile();
+    const { transactions: traits = {} } = endpoint.profile;
     const { commitment = 'finalized' } = config;
     if (commitment === 'processed') throw invalid('Method does not support commitment below `confirmed`');
     const found = ledger.transaction(signature);
@@ -177,7 +181,7 @@ export function createNode(ledger: Ledger, options: NodeOptions): (call: JsonRpc
   };
 
   const transactionJson = (found: LedgerTransaction, config: Config): unknown => {
-    const { transactions: traits = {} } = options.profile();
+    const { transactions: traits = {} } = endpoint.profile;
     const { newVersion, maxVersion, noLogsEvery, hasNoInnerInstructions, hasNoStackHeight } = traits;
     const isNew = newVersion !== undefined && isOneIn(newVersion.every, hashOf(found.signature));
     const version = isNew ? newVersion.version : found.version;
@@ -219,13 +223,13 @@ export function createNode(ledger: Ledger, options: NodeOptions): (call: JsonRpc
 
   const accountOf = (address: string, config: Config, slot: number): unknown => {
     requireBytes(address, 32);
-    if (options.profile().hasNoAccounts) return null;
+    if (endpoint.profile.hasNoAccounts) return null;
     const account = ledger.account(address, slot);
     return account ? accountJson(account, config) : null;
   };
 
   const programAccounts = (program: string, config: Config): unknown => {
-    const { programAccounts: refusal, hasNoAccounts } = options.profile();
+    const { programAccounts: refusal, hasNoAccounts } = endpoint.profile;
     if (refusal) throw new RpcError(refusal);
     requireBytes(program, 32);
     const slot = requireContext(config);
@@ -250,7 +254,7 @@ export function createNode(ledger: Ledger, options: NodeOptions): (call: JsonRpc
     const only = (first ?? {}) as Config;
     switch (method) {
       case 'getGenesisHash':
-        return options.profile().genesisHash ?? ledger.genesisHash;
+        return endpoint.profile.genesisHash ?? ledger.genesisHash;
       case 'getSlot':
         return requireContext(only);
       case 'getFirstAvailableBlock':

@@ -1,6 +1,6 @@
 /**
  * The profile of a Solana RPC endpoint as data: its limits, its wordings, what it leaves out and how it lies.
- * `provider.ts` behaves accordingly. Whatever is left out is as on a current Agave node with the whole history.
+ * `node.ts` behaves accordingly. Whatever is left out is as on a current Agave node with the whole history.
  */
 import type { CommonProfile, RpcErrorReply } from '../../virtual-chain/endpoint-profile.ts';
 
@@ -21,8 +21,6 @@ export interface SignatureTraits {
   readonly unknownSignature?: 'silent';
   /** `blockTime` is null. */
   readonly hasNoTimes?: boolean;
-  /** The method is rejected. */
-  readonly refused?: RpcErrorReply;
 }
 
 export interface TransactionTraits {

@@ -2,7 +2,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createSolanaWorld, type SolanaWorld } from '../ccip-world.ts';
 import { createTraffic } from '../traffic.ts';
-import { startSolanaProvider } from './provider.ts';
+import { startSolanaProvider } from './node.ts';
 import { archiveNode, type SolanaProfile } from './solana-profile.ts';
 import { PROFILE_STEPS, profiles } from './solana-profiles.ts';
 

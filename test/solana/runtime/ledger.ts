@@ -1,4 +1,4 @@
-/** What a Solana node knows and `provider.ts` serves: blocks, transactions, signatures by address, and accounts. */
+/** What a Solana node knows and `endpoint/node.ts` serves: blocks, transactions, signatures by address, and accounts. */
 
 /** As `getTransaction` answers it in the encoding `json`, without what its profile changes. */
 export interface LedgerTransaction {

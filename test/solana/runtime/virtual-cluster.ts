@@ -1,6 +1,6 @@
 /**
  * A virtual Solana cluster: slots of which some are skipped, transactions that land in the newest slot, accounts with
- * their history. It knows nothing of CCIP (ccip-world.ts does) or of HTTP (provider.ts does).
+ * their history. It knows nothing of CCIP (ccip-world.ts does) or of HTTP (endpoint/node.ts does).
  *
  * Transactions that a test lands are kept. Those of a lazy series are computed when they are asked for, so that a
  * million of them take no memory: a series says at which slot its n-th transaction is, and its signatures hold series
