@@ -77,28 +77,16 @@ export function rpcError(code: number, message: string): RpcError {
   return new RpcError({ code, message });
 }
 
-export interface JsonRpcServer<Traits extends EndpointTraits> {
-  readonly url: URL;
-  /** May be replaced at any time. */
-  profile: Traits;
-  /** HTTP requests so far. */
-  readonly requests: number;
-  /** JSON-RPC calls so far, by method. */
-  readonly callsByMethod: ReadonlyMap<string, number>;
-  /** Called with every JSON-RPC call as it arrives. */
-  onCall: (call: JsonRpcCall) => void;
-  /** Resets the counts, including that of a cap. */
-  resetCounts(): void;
-  /** Listens again on the same port after `close`. */
-  reopen(): Promise<void>;
-  close(): Promise<void>;
-}
+export type JsonRpcServer<Traits extends EndpointTraits> = Awaited<
+  ReturnType<typeof startJsonRpcServer<Traits>>
+>;
 
 /** The server as the code that answers its calls sees it. */
-export type ServedEndpoint<Traits extends EndpointTraits> = Pick<
-  JsonRpcServer<Traits>,
-  'profile' | 'requests'
->;
+export interface ServedEndpoint<Traits extends EndpointTraits> {
+  readonly profile: Traits;
+  /** HTTP requests so far. */
+  readonly requests: number;
+}
 
 export interface JsonRpcServerOptions<Traits extends EndpointTraits> {
   readonly profile: Traits;
@@ -117,7 +105,7 @@ export interface JsonRpcServerOptions<Traits extends EndpointTraits> {
 
 export async function startJsonRpcServer<Traits extends EndpointTraits>(
   options: JsonRpcServerOptions<Traits>,
-): Promise<JsonRpcServer<Traits>> {
+) {
   let requests = 0;
   let calls = 0;
   let callsByMethod = new Map<string, number>();
@@ -198,21 +186,27 @@ export async function startJsonRpcServer<Traits extends EndpointTraits>(
   const listen = (port: number) => new Promise<void>((resolve) => http.listen(port, '127.0.0.1', resolve));
   await listen(options.port ?? 0);
   const { port } = http.address() as AddressInfo;
-  const server: JsonRpcServer<Traits> = {
+  const server = {
     url: new URL(`http://127.0.0.1:${port}/`),
+    /** May be replaced at any time. */
     profile: options.profile,
+    /** HTTP requests so far. */
     get requests() {
       return requests;
     },
-    get callsByMethod() {
+    /** JSON-RPC calls so far, by method. */
+    get callsByMethod(): ReadonlyMap<string, number> {
       return callsByMethod;
     },
-    onCall: () => undefined,
+    /** Called with every JSON-RPC call as it arrives. */
+    onCall: (_call: JsonRpcCall): void => undefined,
+    /** Resets the counts, including that of a cap. */
     resetCounts() {
       requests = 0;
       calls = 0;
       callsByMethod = new Map();
     },
+    /** Listens again on the same port after `close`. */
     reopen: () => listen(port),
     close: () =>
       new Promise<void>((resolve) => {

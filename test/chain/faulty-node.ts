@@ -15,7 +15,7 @@ import { evmSource } from './indexing.ts';
 
 export const network = findNetwork('1337') as Network;
 export const TOPIC: Hex = keccak256(stringToHex('Happened(uint256)'));
-export const OTHER_TOPIC: Hex = keccak256(stringToHex('Otherwise(uint256)'));
+const OTHER_TOPIC: Hex = keccak256(stringToHex('Otherwise(uint256)'));
 export const CONTRACT: Hex = `0x${'c0'.repeat(20)}`;
 
 /** A chain of so many blocks. Every third block is without logs, the others have one of each topic. */

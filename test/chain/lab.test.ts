@@ -1,5 +1,5 @@
 // @module-tag release: tests the lab itself, which every test that uses it does in part
-/** The lab itself: its clocks, its driver and its nodes. What its contracts do, all tests that use it show. */
+/** The lab itself: its driver and its nodes. What its contracts do, all tests that use it show. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
@@ -13,44 +13,6 @@ beforeAll(async () => {
   lab = await startLab();
 });
 afterAll(() => lab.stop());
-
-test('the clock does not go back with a chain that abandons a fork', async () => {
-  const fork = await lab.a.fork();
-  await lab.a.travel(100);
-  const before = Number((await lab.a.block('latest')).timestamp);
-  await fork.abandon();
-  await lab.a.mine(50);
-  const after = Number((await lab.a.block('latest')).timestamp);
-  expect(after).toBeGreaterThanOrEqual(before);
-  expect(after).toBeLessThan(before + 50);
-});
-
-test('the driver keeps every lane busy, and a seed always does the same', async () => {
-  const before = new Map(lab.lanes.map((lane) => [lane, lane.ramps]));
-  const tallies = await drive(lab, {
-    seed: 'a test',
-    messagesPerSecond: Number.POSITIVE_INFINITY,
-    rounds: 8,
-  });
-  expect(tallies.size).toBe(8);
-  for (const [lane, tally] of tallies) {
-    expect(tally.sent, lane.name).toBeGreaterThan(0);
-    expect(tally.succeeded + tally.failed, lane.name).toBeGreaterThan(0);
-    expect(lane.ramps).toBe(before.get(lane));
-  }
-  expect(Object.fromEntries([...tallies].map(([{ name }, { sent }]) => [name, sent]))).toMatchInlineSnapshot(`
-    {
-      "1.2 a→b": 12,
-      "1.2 b→a": 15,
-      "1.5 a→b": 9,
-      "1.5 b→a": 14,
-      "1.6 a→b": 11,
-      "1.6 b→a": 10,
-      "2.0 a→b": 11,
-      "2.0 b→a": 11,
-    }
-  `);
-});
 
 test('the driver goes on whatever others do to its messages, and takes theirs along', async () => {
   const heads = new Map(

@@ -2,7 +2,7 @@
 import { deriveAddress, programAddresses } from '../../src/ingest/svm/program-addresses.ts';
 import { discriminator } from './ccip-events.ts';
 import { bool, concat, i64, pubkey, sized, toHex, u8, u32, u64, u128 } from './runtime/bytes.ts';
-import type { TrueCommit } from './truth.ts';
+import type { TrueCommit } from './world-options.ts';
 
 /** Where the mainnet and devnet programs are. */
 export const deployedPrograms = {

@@ -14,13 +14,14 @@ import {
   executionStateChanged,
   type GasPrice,
   manuallyExecuteInstruction,
+  NO_RECEIVER,
   plainInstruction,
   poolBurned,
   relayedEvent,
+  type SentBody,
   skippedAlreadyExecuted,
   transmitted,
 } from './ccip-events.ts';
-import { NO_RECEIVER, type SentBody } from './ccip-hashes.ts';
 import { leafContextOf, leafOf, type ReceivedMessage, receivedBodyOf } from './received-messages.ts';
 import { addressOf, concat, pubkey, toBase64, u64 } from './runtime/bytes.ts';
 import {

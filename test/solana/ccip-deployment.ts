@@ -15,14 +15,21 @@ import {
 import { chatter, poolProgram, setComputeUnits, TOKEN_PROGRAM } from './ccip-calls.ts';
 import { discriminator, offRampListed, plainInstruction } from './ccip-events.ts';
 import { addressOf, fromHex, string } from './runtime/bytes.ts';
-import type { LedgerTransaction } from './runtime/ledger.ts';
-import { type Call, LOG_BYTES, type TransactionPlan } from './runtime/runtime.ts';
+import { type Call, type LedgerTransaction, LOG_BYTES, type TransactionPlan } from './runtime/runtime.ts';
 import { createVirtualCluster } from './runtime/virtual-cluster.ts';
-import { logIndexOf, type Observed, type TrueCommit } from './truth.ts';
-import { type Remote, type SolanaWorldOptions, sepolia, solanaDevnet } from './world-options.ts';
+import {
+  logIndexOf,
+  type Observed,
+  type Remote,
+  type SolanaWorldOptions,
+  sepolia,
+  solanaDevnet,
+  type TrueCommit,
+} from './world-options.ts';
 
 export type CcipDeployment = ReturnType<typeof createCcipDeployment>;
 
+export const DEST_GAS = 90_000;
 export const transmitter = addressOf('transmitter');
 /** Calls the router for somebody else, or does nothing of interest. */
 export const dapp = addressOf('dapp');

@@ -1,7 +1,7 @@
 /** Ledgers of endpoints that lack or lie about single transactions. What they invent is another world's. */
 import { executionStates } from './ccip-events.ts';
 import { concat, toBase64, u8 } from './runtime/bytes.ts';
-import type { Ledger } from './runtime/ledger.ts';
+import type { Ledger } from './runtime/virtual-cluster.ts';
 
 /** Its lists lack a transaction, as those of a node with a hole in its storage. */
 export function hiding(ledger: Ledger, signature: string): Ledger {

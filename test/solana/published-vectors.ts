@@ -4,8 +4,7 @@
  */
 
 import { addresses, deployedPrograms } from './ccip-accounts.ts';
-import { evmExtraArgs } from './ccip-events.ts';
-import type { LeafContext, ReceivedBody, SentBody } from './ccip-hashes.ts';
+import { evmExtraArgs, type LeafContext, type ReceivedBody, type SentBody } from './ccip-events.ts';
 import { fromHex } from './runtime/bytes.ts';
 
 export const publishedDiscriminators = [

@@ -11,8 +11,13 @@ import {
 } from 'viem';
 import * as abi from '../../src/ingest/evm/contracts/abi.ts';
 import { encodeEvent } from '../virtual-chain/ccip-events.ts';
-import type { SvmExtraArgs } from './ccip-events.ts';
-import { type LeafContext, type ReceivedBody, receivedLeaf, type SentBody } from './ccip-hashes.ts';
+import {
+  type LeafContext,
+  type ReceivedBody,
+  receivedLeaf,
+  type SentBody,
+  type SvmExtraArgs,
+} from './ccip-events.ts';
 import { fromHex, pubkey, toBase58, toHex } from './runtime/bytes.ts';
 
 export interface EvmToken {
@@ -24,7 +29,7 @@ export interface EvmToken {
   readonly destGasAmount: number;
 }
 
-export interface EvmMessage {
+export interface EvmMessage extends SvmExtraArgs {
   readonly sourceChainSelector: bigint;
   readonly destChainSelector: bigint;
   readonly onRamp: Hex;
@@ -37,10 +42,6 @@ export interface EvmMessage {
   readonly feeToken: Hex;
   readonly feeTokenAmount: bigint;
   readonly feeValueJuels: bigint;
-  readonly computeUnits: number;
-  readonly isWritableBitmap: bigint;
-  readonly tokenReceiver: string;
-  readonly accounts: readonly string[];
 }
 
 /** A message from another Solana cluster. */
@@ -73,10 +74,7 @@ const tokenTransfers = parseAbiParameters([
 const word = (address: string): Hex => toHex(pubkey(address));
 
 /** Always out of order: Solana takes no other messages. */
-export function extraArgsOf(
-  message: Pick<EvmMessage, 'computeUnits' | 'isWritableBitmap' | 'tokenReceiver' | 'accounts'>,
-): Hex {
-  const { computeUnits, isWritableBitmap, tokenReceiver, accounts } = message;
+export function extraArgsOf({ computeUnits, isWritableBitmap, tokenReceiver, accounts }: SvmExtraArgs): Hex {
   const encoded = encodeAbiParameters(svmExtraArgs, [
     {
       computeUnits,

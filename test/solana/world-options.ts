@@ -1,8 +1,9 @@
-/** What tests can ask of a world on a virtual Solana cluster. */
+/** What tests can ask of a world on a virtual Solana cluster, and what happened in it: a store must have that in the end. */
 import { findNetwork, type Network } from '../../src/domain/networks/networks.ts';
 import type { FailingPart, forgeries } from './ccip-calls.ts';
-import type { SvmExtraArgs } from './ccip-events.ts';
-import type { Failure } from './runtime/runtime.ts';
+import type { CommittedRoot, SentBody, SvmExtraArgs } from './ccip-events.ts';
+import type { ReceivedMessage } from './received-messages.ts';
+import type { Failure, LedgerTransaction } from './runtime/runtime.ts';
 
 /** A chain that lanes lead to and come from: EVM, or another Solana cluster. */
 export interface Remote {
@@ -81,3 +82,44 @@ export const sepolia: Remote = {
   network: findNetwork('ethereum-testnet-sepolia') as Network,
   onRamp: '0x32f88479dc6e9eebe603ee032161387b96337fff',
 };
+
+// ---- What happened
+
+/** Where a fact was seen. */
+export interface Observed {
+  readonly signature: string;
+  readonly slot: number;
+  /** Seconds since 1970. */
+  readonly blockTime: number;
+  /** Place of the event in the log; undefined where the log was cut off before it. */
+  readonly logIndex: number | undefined;
+}
+
+export interface TrueSend extends Observed {
+  readonly messageId: string;
+  readonly body: SentBody;
+  /** Towards another Solana cluster. */
+  readonly svm?: SvmExtraArgs;
+  /** Who paid for the transaction. */
+  readonly origin: string;
+  readonly mints: readonly string[];
+  /** What still shows it: the log, else the relayed copy, else nothing but the lane's counter. */
+  readonly trace: 'log' | 'relayed copy' | 'counter';
+}
+
+export type TrueCommit = Observed & CommittedRoot;
+
+export interface TrueExecution extends Observed {
+  readonly message: ReceivedMessage;
+  readonly messageId: string;
+  readonly leaf: Uint8Array;
+  /** An attempt that failed leaves nothing but its failed transaction. */
+  readonly isSuccess: boolean;
+}
+
+/** The last line of a transaction's log that is this event. */
+export function logIndexOf({ meta }: LedgerTransaction, encoded: Uint8Array): number | undefined {
+  const line = `Program data: ${Buffer.from(encoded).toString('base64')}`;
+  const index = meta.logMessages.lastIndexOf(line);
+  return index < 0 ? undefined : index;
+}

@@ -1,9 +1,15 @@
 /** The off-ramp of a world: messages on their way to Solana, their commits and their executions. */
 
 import { commitCall, type ExecuteCall, executeCall } from './ccip-calls.ts';
-import { type CcipDeployment, dapp, mintOf, selectorOf, transmitter } from './ccip-deployment.ts';
-import { commitReportAccepted, executionStateChanged, executionStates } from './ccip-events.ts';
-import { merkleProof, merkleRoot, NO_RECEIVER } from './ccip-hashes.ts';
+import { type CcipDeployment, DEST_GAS, dapp, mintOf, selectorOf, transmitter } from './ccip-deployment.ts';
+import {
+  commitReportAccepted,
+  executionStateChanged,
+  executionStates,
+  merkleProof,
+  merkleRoot,
+  NO_RECEIVER,
+} from './ccip-events.ts';
 import {
   type EvmMessage,
   leafOf,
@@ -13,9 +19,7 @@ import {
 } from './received-messages.ts';
 import { addressOf, fromHex } from './runtime/bytes.ts';
 import { type Call, customFailure } from './runtime/runtime.ts';
-import type { TrueCommit, TrueExecution } from './truth.ts';
-import type { ExecuteOptions, ReceiveOptions, Remote } from './world-options.ts';
-import { DEST_GAS } from './world-sending.ts';
+import type { ExecuteOptions, ReceiveOptions, Remote, TrueCommit, TrueExecution } from './world-options.ts';
 
 interface Report {
   readonly commit: TrueCommit;

@@ -17,7 +17,6 @@ import {
   makeTinyChain,
   nameOf,
   network,
-  OTHER_TOPIC,
   openChain,
   openNodes,
   range,
@@ -31,13 +30,6 @@ import type { VirtualBlock, VirtualChain } from '../../virtual-chain/virtual-cha
 
 const blockOf = (chain: VirtualChain, number: number) => chain.block(number) as VirtualBlock;
 const hashOf = (chain: VirtualChain, number: number) => blockOf(chain, number).hash;
-/** A block, and logs, as a node of ours reads them. */
-const readBlock = (chain: VirtualChain, number: number) => {
-  const { transactions: _, ...block } = blockOf(chain, number);
-  return block;
-};
-const readLogs = (chain: VirtualChain, from: number, to = from) =>
-  chain.logs({ from, to }).map(({ blockTimestamp: _, transactionIndex: __, ...log }) => log);
 
 const WAIT = { timeout: 120_000 };
 const expectNodeError = async (work: Promise<unknown>, words: RegExp) => {
@@ -63,49 +55,6 @@ const logged = () => {
 const foreign: Hex = `0x${'ee'.repeat(32)}`;
 
 describe('an endpoint without faults', () => {
-  test('gives blocks in the order asked for', async () => {
-    const { node, chain } = await openNodes(1, { batchSize: 4 });
-    const numbers = [7, 3, 29, 0, 12, 12, 5, 20, 21, 22, 23];
-    await chain.run(async (rpc) => {
-      expect(await rpc.head()).toEqual(readBlock(node.chain, 29));
-      expect(await rpc.blocks(numbers)).toEqual(numbers.map((number) => readBlock(node.chain, number)));
-      expect(await rpc.blockByHash(hashOf(node.chain, 29))).toEqual(readBlock(node.chain, 29));
-      expect(await rpc.blockByHash(foreign)).toBeUndefined();
-    });
-  });
-
-  test('gives logs by range and by block, receipts and transactions', async () => {
-    const { node, chain } = await openNodes(1, { batchSize: 4 });
-    const both = [TOPIC, OTHER_TOPIC];
-    const expected = readLogs(node.chain, 4, 17);
-    const ofBlock = readLogs(node.chain, 6);
-    expect(ofBlock.map(({ topics }) => topics[0])).toEqual(both);
-    const between = { fromBlock: 4, toBlock: 17 };
-    const hashes = [hashOf(node.chain, 6)];
-    const [{ hash, from, to } = { hash: foreign }] = blockOf(node.chain, 6).transactions;
-    await chain.run(async (rpc) => {
-      expect(await rpc.logs({ ...between, topics: both, addresses: [CONTRACT] })).toEqual(expected);
-      expect(await rpc.logs({ ...between, topics: [TOPIC] })).toEqual(
-        expected.filter(({ topics }) => topics[0] === TOPIC),
-      );
-      expect(await rpc.logsOfBlocks(hashes, both)).toEqual([ofBlock]);
-      expect(await rpc.receiptLogs(hashes, [OTHER_TOPIC])).toEqual([ofBlock.slice(1)]);
-      expect(await rpc.transactions([hash])).toEqual([{ hash, from, to, input: '0x12345678' }]);
-    });
-  });
-
-  test('answers calls, and undefined where there is no contract or no answer', async () => {
-    const { node, chain } = await openNodes(1, { batchSize: 4 });
-    const word: Hex = `0x${'ab'.repeat(32)}`;
-    node.contracts[CONTRACT] = (data) => (data === '0x01' ? word : '0x');
-    const calls = [
-      { to: `0x${'99'.repeat(20)}`, data: '0x01' },
-      { to: CONTRACT, data: '0x01' },
-      { to: CONTRACT, data: '0x02' },
-    ] as const;
-    expect(await chain.run((rpc) => rpc.calls(calls))).toEqual([undefined, word, undefined]);
-  });
-
   test('is healthy, has every call counted, and keeps its connections', async () => {
     const { node, chain } = await openNodes(1, { batchSize: 4 });
     await chain.run(async (rpc) => {

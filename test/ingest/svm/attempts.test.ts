@@ -12,8 +12,7 @@ import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts'
 import { type SolanaProvider, startSolanaProvider } from '../../solana/endpoint/node.ts';
 import { type EvmMessage, messageIdOf } from '../../solana/received-messages.ts';
 import { budgetExceeded, customFailure } from '../../solana/runtime/runtime.ts';
-import type { TrueExecution } from '../../solana/truth.ts';
-import type { ExecuteOptions } from '../../solana/world-options.ts';
+import type { ExecuteOptions, TrueExecution } from '../../solana/world-options.ts';
 import { indexOnce, sourceOf, storeReceived } from './indexed-world.ts';
 
 const anchorLine = (name: string, number: number) =>

@@ -12,8 +12,7 @@ import { deployedPrograms } from '../../solana/ccip-accounts.ts';
 import { createSolanaWorld } from '../../solana/ccip-world.ts';
 import { messageIdOf, type SolanaMessage, solanaMessageOf } from '../../solana/received-messages.ts';
 import { pubkey, toHex } from '../../solana/runtime/bytes.ts';
-import type { TrueSend } from '../../solana/truth.ts';
-import { type Remote, sepolia } from '../../solana/world-options.ts';
+import { type Remote, sepolia, type TrueSend } from '../../solana/world-options.ts';
 import {
   committedOnSepolia,
   configured,

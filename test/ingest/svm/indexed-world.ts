@@ -17,7 +17,7 @@ import { type SolanaProvider, startSolanaProvider } from '../../solana/endpoint/
 import { archiveNode, type SolanaProfile } from '../../solana/endpoint/solana-profile.ts';
 import { hiding } from '../../solana/lies.ts';
 import { type EvmMessage, messageIdOf, messageSent } from '../../solana/received-messages.ts';
-import type { Ledger } from '../../solana/runtime/ledger.ts';
+import type { Ledger } from '../../solana/runtime/virtual-cluster.ts';
 import { sepolia } from '../../solana/world-options.ts';
 import { answeringNode } from '../evm/answering-node.ts';
 

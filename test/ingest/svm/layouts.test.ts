@@ -28,8 +28,8 @@ import { readTransaction } from '../../../src/ingest/svm/decode/transaction-fact
 import { trustedPrograms } from '../../../src/ingest/svm/programs.ts';
 import { parseTransaction } from '../../../src/ingest/svm/transaction.ts';
 import { deployedPrograms } from '../../solana/ccip-accounts.ts';
+import type { ReceivedBody, SentBody } from '../../solana/ccip-events.ts';
 import * as encoded from '../../solana/ccip-events.ts';
-import type { ReceivedBody, SentBody } from '../../solana/ccip-hashes.ts';
 import { receivedVector, sentVector } from '../../solana/published-vectors.ts';
 import { concat, fromHex, pubkey, toHex, u32, u64, u128 } from '../../solana/runtime/bytes.ts';
 import { solanaDevnet } from '../../solana/world-options.ts';
@@ -262,19 +262,25 @@ const anyAnswer = () => {
   });
 };
 
+function expectReadOrRejected(read: () => unknown): void {
+  try {
+    read();
+  } catch (error) {
+    expect(error).toBeInstanceOf(UnreadableDataError);
+  }
+}
+
 test('any answer is read as a transaction, or rejected with a reason, and whatever it says is decoded', () => {
   const trusted = trustedPrograms([{ role: 'router', program }], new Map([[program, zero]]));
   let read = 0;
   fc.assert(
-    fc.property(anyAnswer(), (answer) => {
-      try {
+    fc.property(anyAnswer(), (answer) =>
+      expectReadOrRejected(() => {
         const transaction = parseTransaction(answer, 'signature');
         readTransaction(transaction, solanaDevnet, trusted, '2026-01-01T00:00:00.000Z');
         read++;
-      } catch (error) {
-        expect(error).toBeInstanceOf(UnreadableDataError);
-      }
-    }),
+      }),
+    ),
     { numRuns: 2_000 },
   );
   expect(read).toBeGreaterThan(0);
@@ -282,16 +288,8 @@ test('any answer is read as a transaction, or rejected with a reason, and whatev
 
 test('any bytes are read, or rejected with a reason', () => {
   const readers: readonly ((data: Uint8Array) => unknown)[] = [
-    ...events.map(
-      ([name]) =>
-        (data: Uint8Array) =>
-          readEvent(name, data),
-    ),
-    ...instructions.map(
-      ([name]) =>
-        (data: Uint8Array) =>
-          readInstruction(name, data),
-    ),
+    ...events.map(([name]) => readEvent.bind(undefined, name)),
+    ...instructions.map(([name]) => readInstruction.bind(undefined, name)),
     readExtraArgs,
     relayedEvent,
     selfEmittedEventName,
@@ -303,14 +301,9 @@ test('any bytes are read, or rejected with a reason', () => {
     maxLength: 300,
   });
   fc.assert(
-    fc.property(soup, fc.nat(), (given, choice) => {
-      const read = readers[choice % readers.length];
-      try {
-        read?.(Uint8Array.from(given));
-      } catch (error) {
-        expect(error).toBeInstanceOf(UnreadableDataError);
-      }
-    }),
+    fc.property(soup, fc.nat(), (given, choice) =>
+      expectReadOrRejected(() => readers[choice % readers.length]?.(Uint8Array.from(given))),
+    ),
     { numRuns: 2_000 },
   );
 });

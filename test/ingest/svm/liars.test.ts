@@ -9,7 +9,7 @@ import { archiveNode, type SolanaProfile } from '../../solana/endpoint/solana-pr
 import { profileOf } from '../../solana/endpoint/solana-profiles.ts';
 import { alteringExecution, denying } from '../../solana/lies.ts';
 import type { EvmMessage } from '../../solana/received-messages.ts';
-import type { Ledger } from '../../solana/runtime/ledger.ts';
+import type { Ledger } from '../../solana/runtime/virtual-cluster.ts';
 import { stage } from './indexed-world.ts';
 
 interface Scene {

@@ -7,7 +7,7 @@ import { decodeBase58, discriminatorOf } from '../../../src/ingest/svm/decode/bo
 import { sentMessageId } from '../../../src/ingest/svm/decode/sent-message.ts';
 import { deriveAddress, isOnCurve } from '../../../src/ingest/svm/program-addresses.ts';
 import { deployedPrograms } from '../../solana/ccip-accounts.ts';
-import { sentMessageId as kitMessageId, receivedLeaf } from '../../solana/ccip-hashes.ts';
+import { sentMessageId as kitMessageId, receivedLeaf } from '../../solana/ccip-events.ts';
 import {
   deployedAccounts,
   publishedDiscriminators,

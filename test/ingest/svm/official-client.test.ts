@@ -14,7 +14,7 @@ import { createSolanaWorld, type SolanaWorld } from '../../solana/ccip-world.ts'
 import { type SolanaProvider, startSolanaProvider } from '../../solana/endpoint/node.ts';
 import { type EvmMessage, leafOf, messageIdOf } from '../../solana/received-messages.ts';
 import { fromHex, string, toHex } from '../../solana/runtime/bytes.ts';
-import type { LedgerTransaction } from '../../solana/runtime/ledger.ts';
+import type { LedgerTransaction } from '../../solana/runtime/runtime.ts';
 import { createTraffic } from '../../solana/traffic.ts';
 import { sepolia } from '../../solana/world-options.ts';
 import { differencesFrom, indexOnce, recordsOf, serve, sourceOf, storeReceived } from './indexed-world.ts';

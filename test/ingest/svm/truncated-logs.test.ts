@@ -8,22 +8,6 @@ import { customFailure, type Step } from '../../solana/runtime/runtime.ts';
 import { differencesFrom, indexWorld, judge } from './indexed-world.ts';
 
 describe('where the log is cut off before the event', () => {
-  test('a send is read from the copy that the router relays, a commit and an execution from their instructions', async () => {
-    const world = createSolanaWorld();
-    const cut = world.send({ isTruncated: true, tokens: [7n] });
-    world.send();
-    const messages = [world.receive(), world.receive()];
-    world.commit(messages, { isTruncated: true });
-    for (const message of messages) world.execute(message, { isTruncated: true });
-    expect(cut.trace).toBe('relayed copy');
-    const indexed = await indexWorld(world);
-    expect(await judge(world, indexed.store, indexed)).toEqual({
-      kind: 'complete',
-      reasons: [],
-      differences: [],
-    });
-  });
-
   test('messages of any length are read, also those whose event never fits into a log', async () => {
     const world = createSolanaWorld();
     const sends = [2_900, 3_000, 7_000, 9_500].map((bytes) =>

@@ -1,10 +1,9 @@
 /** The EVM end of lanes with Solana: real 1.6 contracts of a lab network, with ramps of their own for Solana. */
 import { type Hex, zeroAddress } from 'viem';
-import { ccipMessageSent } from '../../solana/ccip-events.ts';
-import { NO_RECEIVER } from '../../solana/ccip-hashes.ts';
+import { ccipMessageSent, NO_RECEIVER, type SvmExtraArgs } from '../../solana/ccip-events.ts';
 import { type EvmMessage, extraArgsOf, messageIdOf } from '../../solana/received-messages.ts';
 import { addressOf, pubkey, toBase64, toHex } from '../../solana/runtime/bytes.ts';
-import type { TrueSend } from '../../solana/truth.ts';
+import type { TrueSend } from '../../solana/world-options.ts';
 import type { LabNetwork } from '../lab.ts';
 import type { Contract, RawReceipt } from '../network.ts';
 import {
@@ -190,7 +189,7 @@ type SentEvent = Pick<EvmMessage, 'sender' | 'data' | 'feeToken' | 'feeTokenAmou
 function sentMessage(
   onRamp: Contract,
   receipt: RawReceipt,
-  plan: Pick<EvmMessage, 'receiver' | 'computeUnits' | 'isWritableBitmap' | 'tokenReceiver' | 'accounts'>,
+  plan: Pick<EvmMessage, 'receiver' | keyof SvmExtraArgs>,
 ): EvmMessage {
   const [event] = onRamp.events(receipt, 'CCIPMessageSent');
   const { header, sender, data, feeToken, feeTokenAmount, feeValueJuels } = (event?.args.message ??

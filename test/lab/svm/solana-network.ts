@@ -7,8 +7,7 @@ import { createSolanaWorld } from '../../solana/ccip-world.ts';
 import { FINALITY_SLOTS, startSolanaProvider } from '../../solana/endpoint/node.ts';
 import type { EvmMessage } from '../../solana/received-messages.ts';
 import { customFailure } from '../../solana/runtime/runtime.ts';
-import type { TrueSend } from '../../solana/truth.ts';
-import type { Remote } from '../../solana/world-options.ts';
+import type { Remote, TrueSend } from '../../solana/world-options.ts';
 import type { LabNetwork } from '../lab.ts';
 import { openEvmEnd } from './evm-end.ts';
 

@@ -10,7 +10,8 @@ import {
 } from '../../json-rpc-server.ts';
 import type { RpcErrorReply } from '../../virtual-chain/endpoint-profile.ts';
 import { fromBase58, toBase58 } from '../runtime/bytes.ts';
-import type { Ledger, LedgerAccount, LedgerTransaction, Place, SignatureEntry } from '../runtime/ledger.ts';
+import type { LedgerTransaction } from '../runtime/runtime.ts';
+import type { Ledger, LedgerAccount, Place, SignatureEntry } from '../runtime/virtual-cluster.ts';
 import { archiveNode, type SolanaProfile } from './solana-profile.ts';
 
 type Commitment = 'processed' | 'confirmed' | 'finalized';
@@ -229,11 +230,10 @@ function createNode(ledger: Ledger, endpoint: ServedEndpoint<SolanaProfile>): (c
   };
 
   const programAccounts = (program: string, config: Config): unknown => {
-    const { programAccounts: refusal, hasNoAccounts } = endpoint.profile;
-    if (refusal) throw new RpcError(refusal);
     requireBytes(program, 32);
     const slot = requireContext(config);
-    const found = (hasNoAccounts ? [] : ledger.accountsOf(program, slot))
+    const found = ledger
+      .accountsOf(program, slot)
       .filter(([, { data }]) => (config.filters ?? []).every((filter) => isMatch(data, filter)))
       .map(([pubkey, account]) => ({ pubkey, account: accountJson(account, config) }));
     return config.withContext ? inContext(slot, found) : found;

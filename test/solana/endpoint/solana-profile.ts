@@ -59,8 +59,6 @@ export interface SolanaProfile extends CommonProfile {
     readonly failsEvery: number;
     readonly error: RpcErrorReply;
   };
-  /** `getProgramAccounts` is rejected. */
-  readonly programAccounts?: RpcErrorReply;
   /** Accounts seem not to exist. */
   readonly hasNoAccounts?: boolean;
 }

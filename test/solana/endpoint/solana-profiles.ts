@@ -136,19 +136,6 @@ const table: ProfileTable<SolanaProfile> = {
     { batch: { max: 1, error: httpReply(500, 'Internal Server Error') } },
   ],
   'small-batches': ['invented', { batch: limit(5, -32600, 'Batch size {count} exceeds the limit of {max}') }],
-  'no-program-accounts': [
-    'https://github.com/bmresearch/Solnet/issues/282',
-    { programAccounts: reply(410, 'The RPC call or parameters have been disabled.') },
-  ],
-  'program-excluded-from-indexes': [
-    solana('issues/20973'),
-    {
-      programAccounts: reply(
-        -32010,
-        'Ccip842gzYHhvdDkSyi2YVCoAWPbYJoApMFzSxQroE9C excluded from account secondary indexes; this RPC method unavailable for key',
-      ),
-    },
-  ],
   'gateway-errors-now-and-then': [
     'invented',
     { fails: { every: 4, error: httpReply(502, '<html><body>502 Bad Gateway</body></html>') } },

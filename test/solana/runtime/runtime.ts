@@ -4,13 +4,63 @@
  * the spread of failures are the runtime's.
  */
 import { toBase58, toBase64 } from './bytes.ts';
-import type {
-  CompiledInstruction,
-  LedgerTransaction,
-  TransactionFault,
-  TransactionMessage,
-  TransactionMeta,
-} from './ledger.ts';
+
+// ---- Transactions
+
+/** As `getTransaction` answers it in the encoding `json`, without what its profile changes. */
+export interface LedgerTransaction {
+  readonly signature: string;
+  readonly slot: number;
+  readonly version: 'legacy' | number;
+  readonly message: TransactionMessage;
+  readonly meta: TransactionMeta;
+}
+
+export interface TransactionMessage {
+  readonly header: {
+    readonly numRequiredSignatures: number;
+    readonly numReadonlySignedAccounts: number;
+    readonly numReadonlyUnsignedAccounts: number;
+  };
+  /** Those that are loaded from lookup tables are in the meta. */
+  readonly accountKeys: readonly string[];
+  readonly recentBlockhash: string;
+  readonly instructions: readonly CompiledInstruction[];
+  readonly addressTableLookups?: readonly {
+    readonly accountKey: string;
+    readonly writableIndexes: readonly number[];
+    readonly readonlyIndexes: readonly number[];
+  }[];
+  /** Of version 1, in place of instructions to the compute budget program. */
+  readonly transactionConfig?: { readonly computeUnitLimit: number; readonly priorityFee: number };
+}
+
+export interface CompiledInstruction {
+  readonly programIdIndex: number;
+  readonly accounts: readonly number[];
+  /** Base58. */
+  readonly data: string;
+  readonly stackHeight: number | null;
+}
+
+export interface TransactionMeta {
+  /** Null where it succeeded. */
+  readonly err: TransactionFault | null;
+  readonly fee: number;
+  readonly computeUnitsConsumed: number;
+  readonly logMessages: readonly string[];
+  readonly innerInstructions: readonly {
+    readonly index: number;
+    readonly instructions: readonly CompiledInstruction[];
+  }[];
+  readonly loadedAddresses: { readonly writable: readonly string[]; readonly readonly: readonly string[] };
+  readonly returnData?: { readonly programId: string; readonly data: readonly [string, 'base64'] };
+}
+
+/** As nodes write it, such as `{"InstructionError":[1,{"Custom":6001}]}`. */
+export type TransactionFault = string | { readonly [kind: string]: unknown };
+
+// ---- Plans of transactions
 
 export interface AccountUse {
   readonly address: string;

@@ -8,17 +8,71 @@
  */
 import { sha256, sha512 } from '@noble/hashes/sha2.js';
 import { concat, fromBase58, fromHex, toBase58, u32, utf8 } from './bytes.ts';
-import type {
-  Ledger,
-  LedgerAccount,
-  LedgerTransaction,
-  Place,
-  SignatureEntry,
-  SignatureQuery,
-  Simulation,
-  TransactionFault,
-} from './ledger.ts';
-import { runTransaction, type TransactionPlan } from './runtime.ts';
+import {
+  type LedgerTransaction,
+  runTransaction,
+  type TransactionFault,
+  type TransactionPlan,
+} from './runtime.ts';
+
+// ---- What a Solana node knows, and `endpoint/node.ts` serves
+
+/** An entry of `getSignaturesForAddress`, without the status of its slot. */
+export interface SignatureEntry {
+  readonly signature: string;
+  readonly slot: number;
+  readonly err: TransactionFault | null;
+  readonly memo: string | null;
+}
+
+export interface LedgerAccount {
+  readonly owner: string;
+  readonly data: Uint8Array;
+  readonly lamports: number;
+  readonly executable: boolean;
+}
+
+/** Where a transaction lies: they are ordered by slot, then by their order in it. */
+export interface Place {
+  readonly slot: number;
+  readonly order: number;
+}
+
+export interface SignatureQuery {
+  /** The highest slot that is looked at. */
+  readonly upTo: number;
+  /** Neither of the two is among the results. */
+  readonly before?: Place | undefined;
+  readonly until?: Place | undefined;
+  readonly limit: number;
+}
+
+export interface Simulation {
+  readonly err: TransactionFault | null;
+  readonly logs: readonly string[];
+  readonly unitsConsumed: number;
+  readonly returnData: { readonly programId: string; readonly data: readonly [string, 'base64'] } | null;
+}
+
+export interface Ledger {
+  readonly genesisHash: string;
+  /** The newest slot with a block. */
+  readonly head: number;
+  /** The highest slot at or below this one that has a block. */
+  slotAtOrBelow(slot: number): number;
+  /** With its time in seconds since 1970. Undefined where the slot was skipped, or is above the head. */
+  block(slot: number): { readonly blockhash: string; readonly blockTime: number } | undefined;
+  transaction(signature: string): LedgerTransaction | undefined;
+  placeOf(signature: string): Place | undefined;
+  /** Newest first. */
+  signaturesFor(address: string, query: SignatureQuery): readonly SignatureEntry[];
+  /** As it was after the slot. */
+  account(address: string, slot: number): LedgerAccount | undefined;
+  accountsOf(program: string, slot: number): readonly (readonly [string, LedgerAccount])[];
+  simulate(transaction: Uint8Array, slot: number): Simulation;
+}
+
+// ---- The cluster
 
 /** Very many transactions that name the same addresses. */
 export interface LazySeries {
