@@ -19,7 +19,7 @@ import {
 import { readProgramLogs } from '../src/ingest/svm/decode/program-logs.ts';
 import { sentMessageId } from '../src/ingest/svm/decode/sent-message.ts';
 import { addresses } from '../test/solana/ccip-accounts.ts';
-import { receivedLeaf } from '../test/solana/ccip-hashes.ts';
+import { receivedLeaf } from '../test/solana/ccip-events.ts';
 import { fromHex, toHex } from '../test/solana/runtime/bytes.ts';
 
 const [file = ''] = process.argv.slice(2);
