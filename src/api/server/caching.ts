@@ -38,6 +38,11 @@ export interface RouteResponse {
   readonly onCompressed?: (coding: Coding, coded: Buffer) => void;
 }
 
+/** @example json<Stats>({ … }) // the type says which response it is */
+export function json<Body>(body: Body, freshness: Freshness = 'moving'): RouteResponse {
+  return { body: JSON.stringify(body), freshness };
+}
+
 /** What is known of a response before it is made. */
 export type ResponseValidator = Required<Pick<RouteResponse, 'validator' | 'freshness'>>;
 
