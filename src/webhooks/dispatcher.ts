@@ -13,37 +13,32 @@ import type { ClaimedDelivery, DueDelivery } from '../store/ledger/webhook-deliv
 import { messageAtChange, type RecordedChange } from '../store/query/history.ts';
 import type { Store } from '../store/store.ts';
 import { changeEvent, signedHeaders } from './event.ts';
-import { decideRetry, type RetryDecision, type RetryTimings } from './retry.ts';
-import { createSender, type SenderTimings } from './sender.ts';
+import { decideRetry, type RetryDecision } from './retry.ts';
+import { createSender } from './sender.ts';
 import { type Subscription, shownTarget } from './subscription.ts';
-
-export interface DispatcherTimings extends RetryTimings, SenderTimings {
-  /** How long a server that died keeps others from its work. */
-  readonly leaseMs: number;
-  /** How often a lease is renewed, and due deliveries are looked up. */
-  readonly tickMs: number;
-  /** How long attempts in flight may go on when the dispatcher stops. */
-  readonly stopMs: number;
-  /** An attempt that is not recorded this long after its timeout was lost with its server. */
-  readonly lostAfterMs: number;
-  readonly keepParkedMs: number;
-}
 
 const SECOND_MS = 1_000;
 const HOUR_MS = 3_600 * SECOND_MS;
 
-export const dispatcherTimings: DispatcherTimings = {
+/** Those of attempts and retries are explained at their types, in sender.ts and retry.ts. */
+export const dispatcherTimings = {
   firstPauseMs: 5 * SECOND_MS,
   longestPauseMs: HOUR_MS,
   retryForMs: 24 * HOUR_MS,
   connectMs: 5 * SECOND_MS,
   totalMs: 15 * SECOND_MS,
+  /** How long a server that died keeps others from its work. */
   leaseMs: 6 * SECOND_MS,
+  /** How often a lease is renewed, and due deliveries are looked up. */
   tickMs: 2 * SECOND_MS,
+  /** How long attempts in flight may go on when the dispatcher stops. */
   stopMs: 3 * SECOND_MS,
+  /** An attempt that is not recorded this long after its timeout was lost with its server. */
   lostAfterMs: 5 * SECOND_MS,
   keepParkedMs: 30 * 24 * HOUR_MS,
 };
+
+export type DispatcherTimings = Readonly<typeof dispatcherTimings>;
 
 export interface DispatcherOptions {
   readonly store: Pick<Store, 'webhooks' | 'changesAfter' | 'onChanges'>;
@@ -204,12 +199,8 @@ function startSubscriptionLoop(subscription: Subscription, options: DispatcherOp
     const endedAt = new Date(now());
     // Aborted by the stop: not a failure of the receiver, and the next server may retry at once.
     if (result instanceof Error && attemptsController.signal.aborted) {
-      return webhooks.recordFailed(
-        delivery,
-        { error: 'the server was stopped', status: null },
-        endedAt,
-        endedAt,
-      );
+      const failure = { error: 'the server was stopped', status: null };
+      return webhooks.recordFailed(delivery, failure, endedAt, endedAt);
     }
     const attempt = { number: delivery.attempts, firstAt: delivery.firstAttemptAt, endedAt };
     await settle(delivery, decideRetry(result, attempt, timings, random()), endedAt);

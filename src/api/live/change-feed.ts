@@ -1,9 +1,7 @@
 /**
- * Change feed: every change of the store, as it becomes visible, for all followers in this process.
- *
- * One connection listens and one reader reads, however many follow. A notification wakes the feed, which then reads the
- * history. Positions have no gaps and become visible in order, so reading everything after the last position neither
- * misses nor repeats a change.
+ * Change feed: every change of the store, as it becomes visible, for all followers in this process, with one listener and one
+ * reader. A notification wakes the feed, which then reads the history. Positions have no gaps and become visible in order, so
+ * reading everything after the last position neither misses nor repeats a change.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { attemptJson } from '../../domain/attempts.ts';
@@ -23,12 +21,6 @@ import type { ChangeEvent } from '../routes/history-schema.ts';
 
 /** Receives changes in order, none twice. Must not throw. */
 export type Follower = (changes: readonly FeedChange[]) => void;
-
-export interface Following {
-  /** The follower is called with every change after this position, in order. */
-  readonly from: number;
-  stop(): void;
-}
 
 export type ChangeFeed = ReturnType<typeof createChangeFeed>;
 
@@ -211,10 +203,10 @@ export function createChangeFeed(store: Pick<Store, 'changesAfter' | 'latestPosi
     position: startedPosition,
 
     /**
-     * Follows all changes after a position. Changes that the feed has read already are passed on before this returns.
-     * Undefined where it no longer has all of them: read the history from there and try again.
+     * Follows all changes after a position, until the returned function is called. Changes that the feed has read already are
+     * passed on before this returns. Undefined where it no longer has all of them: read the history from there and try again.
      */
-    followFrom(from: number, follower: Follower): Following | undefined {
+    followFrom(from: number, follower: Follower): (() => void) | undefined {
       if (position === undefined || stopping.signal.aborted) return undefined;
       if (from < position) {
         const missed = recent.between(from, position);
@@ -223,30 +215,25 @@ export function createChangeFeed(store: Pick<Store, 'changesAfter' | 'latestPosi
       }
       // The client may have read further in another process than this feed.
       const isAhead = from > position;
-      const own: Follower = isAhead
-        ? (changes) => follower(changes.filter((change) => change.position > from))
-        : (changes) => follower(changes);
+      const own: Follower = (changes) =>
+        follower(isAhead ? changes.filter((change) => change.position > from) : changes);
       followers.add(own);
       wake();
-      return { from, stop: () => followers.delete(own) };
+      return () => followers.delete(own);
     },
 
     /** Follows one message; changes of other messages cost it nothing. */
-    async followMessage(messageId: string, follower: (change: FeedChange) => void): Promise<Following> {
+    async followMessage(messageId: string, follower: (change: FeedChange) => void): Promise<() => void> {
       // The feed may become idle before this continues; from here to `wake` everything is synchronous.
       while (position === undefined) await startedPosition();
-      const from = position;
       const sameMessage = messageFollowers.get(messageId) ?? new Set();
       messageFollowers.set(messageId, sameMessage.add(follower));
       messageFollowerCount++;
       wake();
-      return {
-        from,
-        stop: () => {
-          if (!sameMessage.delete(follower)) return;
-          messageFollowerCount--;
-          if (sameMessage.size === 0) messageFollowers.delete(messageId);
-        },
+      return () => {
+        if (!sameMessage.delete(follower)) return;
+        messageFollowerCount--;
+        if (sameMessage.size === 0) messageFollowers.delete(messageId);
       };
     },
 

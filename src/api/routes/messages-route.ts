@@ -7,7 +7,6 @@ import { type Status, statusRank } from '../../domain/lifecycle.ts';
 import type { Message } from '../../domain/message.ts';
 import type { PageFrame } from '../../store/reads/reads.ts';
 import type { StoredRecord } from '../../store/store.ts';
-import type { Following } from '../live/change-feed.ts';
 import type { Freshness } from '../server/caching.ts';
 import type { Route, RouteContext } from '../server/route.ts';
 import type { RouteRequest } from '../server/route-request.ts';
@@ -147,10 +146,10 @@ async function waitForStatus(
 
   const releaseSlot = live.waiters.acquire(client);
   const timer = setTimeout(() => end('timeout'), timeoutMs);
-  let following: Following | undefined;
+  let stopFollowing: (() => void) | undefined;
   try {
     // Follows before it reads, so a change in between is not missed.
-    following = await feed.followMessage(`0x${digits}`, ({ recorded }) => {
+    stopFollowing = await feed.followMessage(`0x${digits}`, ({ recorded }) => {
       hasFeedReported = true;
       record = recorded.change === 'removed' ? undefined : recorded.record;
       const outcome = record === undefined ? undefined : outcomeOf(recorded.status);
@@ -168,7 +167,7 @@ async function waitForStatus(
     return { record, outcome };
   } finally {
     clearTimeout(timer);
-    following?.stop();
+    stopFollowing?.();
     releaseSlot();
   }
 }
