@@ -130,8 +130,6 @@ export function createClient(options: ClientOptions) {
     ...options.headers,
   };
 
-  const timeoutError = () => new TransportError(server, `did not answer within ${timeoutMs / 1000} s`);
-
   /** @param path below the URL of the server, or a whole URL */
   const request = async (
     path: string,
@@ -152,16 +150,22 @@ export function createClient(options: ClientOptions) {
     }
   };
 
+  const inTime = <T>(stopped: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
+    withDeadline(stopped, (deadline) => {
+      const timeout = new TransportError(server, `did not answer within ${timeoutMs / 1000} s`);
+      deadline.restart(timeoutMs, timeout);
+      return work(deadline.signal);
+    });
+
   const get = (path: string, given: RequestOptions = {}): Promise<ApiResponse> =>
-    withDeadline(given.signal ?? stop, async (deadline) => {
-      deadline.restart(timeoutMs, timeoutError());
-      const response = await request(path, given, deadline.signal);
+    inTime(given.signal ?? stop, async (signal) => {
+      const response = await request(path, given, signal);
       const { status, headers } = response;
       const isSimulated = headers.get('x-lanescan-simulated') === 'true';
       try {
         return { status, headers, isSimulated, ...(await contentOf(response)) };
       } catch (error) {
-        if (error instanceof ResponseTooLongError || deadline.signal.aborted) throw error;
+        if (error instanceof ResponseTooLongError || signal.aborted) throw error;
         throw transportError(server, error);
       }
     });
@@ -185,20 +189,16 @@ export function createClient(options: ClientOptions) {
     signal: AbortSignal = stop,
   ): AsyncGenerator<Uint8Array> {
     const controller = new AbortController();
-    const inTime = <T>(work: () => Promise<T>): Promise<T> =>
-      withDeadline(signal, (deadline) => {
-        deadline.restart(timeoutMs, timeoutError());
-        return untilAborted(work(), deadline.signal);
-      });
+    const next = <T>(work: () => Promise<T>) => inTime(signal, (deadline) => untilAborted(work(), deadline));
     try {
-      const response = await inTime(() => request(path, given, controller.signal));
+      const response = await next(() => request(path, given, controller.signal));
       if (!isSuccess(response)) {
         const { status, headers } = response;
-        throw new ResponseError({ status, headers, ...(await inTime(() => contentOf(response))) });
+        throw new ResponseError({ status, headers, ...(await next(() => contentOf(response))) });
       }
       const chunks = chunksOf(response);
       for (;;) {
-        const { done, value } = await inTime(() => chunks.next());
+        const { done, value } = await next(() => chunks.next());
         if (done) return;
         yield value;
       }
@@ -331,20 +331,16 @@ function isSuccess({ status }: { readonly status: number }): boolean {
 }
 
 async function contentOf(response: Response): Promise<Pick<ApiResponse, 'body' | 'bytes'>> {
-  const { status } = response;
-  if (isSuccess(response)) {
-    const content = await readBody(response, MAX_BODY_BYTES);
+  // The body of a redirect says nothing.
+  const maxErrorBytes = response.status < 400 ? 0 : MAX_ERROR_BYTES;
+  try {
+    const content = await readBody(response, isSuccess(response) ? MAX_BODY_BYTES : maxErrorBytes);
     const text = new TextDecoder().decode(content);
     return { body: text === '' ? undefined : JSON.parse(text), bytes: content.length };
-  }
-  try {
-    // The body of a redirect says nothing.
-    const content = await readBody(response, status < 400 ? 0 : MAX_ERROR_BYTES);
-    return { body: JSON.parse(new TextDecoder().decode(content)), bytes: content.length };
   } catch (error) {
-    if (error instanceof SyntaxError || error instanceof ResponseTooLongError)
-      return { body: undefined, bytes: 0 };
-    throw error;
+    const isUseless = error instanceof SyntaxError || error instanceof ResponseTooLongError;
+    if (isSuccess(response) || !isUseless) throw error;
+    return { body: undefined, bytes: 0 };
   }
 }
 

@@ -1,9 +1,6 @@
 /**
- * The explorer: a web app whose built files are served from memory.
- *
- * It runs in the browser and reads the public API. This module serves its page, with a title and a link preview, and its
- * assets. Every path of the explorer gets the same page; its paths are singular where those of the API are plural, so
- * they never collide.
+ * The explorer: a web app that reads the public API. Its page, with a title and a link preview, and its assets are served from
+ * memory. Its paths are singular where those of the API are plural, so they never collide.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -29,7 +26,7 @@ export function createExplorer(
   basePath: string,
 ): { readonly paths: readonly ServedPath[]; readonly notFoundPage?: ServedPath } {
   const template = path.join(folder, 'index.html');
-  if (!existsSync(template)) return { paths: [...notBuilt(basePath), ...iconAndRobots] };
+  if (!existsSync(template)) return { paths: [notBuilt(basePath), ...iconAndRobots] };
   const page = createPage(readFileSync(template, 'utf8'), basePath);
   const assets = readAssets(path.join(folder, 'assets'));
   const paths: readonly ServedPath[] = [
@@ -90,21 +87,19 @@ const iconAndRobots: readonly ServedPath[] = [
 ];
 
 /** Served in a checkout that was not built; the API works without the explorer. */
-const notBuilt = (basePath: string): readonly ServedPath[] => [
-  {
-    path: '/',
-    mediaTypes: ['text/html'],
-    handle: () => ({
-      status: 404,
-      freshness: 'checked',
-      body: html`<!doctype html>
+const notBuilt = (basePath: string): ServedPath => ({
+  path: '/',
+  mediaTypes: ['text/html'],
+  handle: () => ({
+    status: 404,
+    freshness: 'checked',
+    body: html`<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Lanescan</title>
 <p>The explorer is not built yet. Build it with <code>npm run build</code> and start Lanescan again.
 <p>The API works without it: see <a href="${basePath}/docs">${basePath}/docs</a>.
 </html>`.text,
-    }),
-  },
-];
+  }),
+});
 
 // ---- The page
 
@@ -219,25 +214,20 @@ async function messagePreview(
 
 /** Their names contain a hash of their content, and the build has compressed them. */
 function readAssets(folder: string): ReadonlyMap<string, RouteResponse> {
+  const assets = new Map<string, RouteResponse>();
   const files = readdirSync(folder);
-  return new Map(
-    files.flatMap((file): [string, RouteResponse][] => {
-      const mediaType = assetTypes[path.extname(file)];
-      if (mediaType === undefined) return [];
-      const inCoding = (ending: string) =>
-        files.includes(`${file}${ending}`) ? readFileSync(path.join(folder, `${file}${ending}`)) : undefined;
-      const [br, gzip] = [inCoding('.br'), inCoding('.gz')];
-      return [
-        [
-          file,
-          {
-            body: readFileSync(path.join(folder, file), 'utf8'),
-            headers: { 'Content-Type': `${mediaType}; charset=utf-8` },
-            freshness: 'immutable',
-            compressed: { ...(br && { br }), ...(gzip && { gzip }) },
-          },
-        ],
-      ];
-    }),
-  );
+  const read = (file: string) => (files.includes(file) ? readFileSync(path.join(folder, file)) : undefined);
+  for (const file of files) {
+    const mediaType = assetTypes[path.extname(file)];
+    const body = mediaType && read(file);
+    if (!body) continue;
+    const [br, gzip] = [read(`${file}.br`), read(`${file}.gz`)];
+    assets.set(file, {
+      body,
+      headers: { 'Content-Type': `${mediaType}; charset=utf-8` },
+      freshness: 'immutable',
+      compressed: { ...(br && { br }), ...(gzip && { gzip }) },
+    });
+  }
+  return assets;
 }

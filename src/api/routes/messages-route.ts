@@ -105,12 +105,7 @@ function withoutNullVerifiers(record: string): string {
   return record.replace(/(,"finality":\d+),"verifiers":null,/, '$1,');
 }
 
-interface Wait {
-  readonly statuses: readonly Status[];
-  readonly timeoutMs: number;
-}
-
-function parseWait(query: RawParameters): Wait | undefined {
+function parseWait(query: RawParameters) {
   const { waitFor, timeoutMs } = waitParameters.parse(query);
   if (waitFor) return { statuses: waitFor, timeoutMs: timeoutMs ?? DEFAULT_WAIT_MS };
   if (timeoutMs === undefined) return undefined;
@@ -118,19 +113,15 @@ function parseWait(query: RawParameters): Wait | undefined {
   throw new ApiError('INVALID_PARAMETERS', `timeoutMs ${problem}`, [{ parameter: 'timeoutMs', problem }]);
 }
 
-interface Waited {
-  /** Undefined for a message that is not there. */
-  readonly record: string | undefined;
-  readonly outcome: 'reached' | 'passed' | 'timeout' | 'stopping';
-}
+type WaitOutcome = 'reached' | 'passed' | 'timeout' | 'stopping';
 
-/** Reads the database once, then waits for changes from the feed. */
+/** Reads the database once, then waits for changes from the feed. The record is undefined for a message that is not there. */
 async function waitForStatus(
   digits: string,
-  { statuses, timeoutMs }: Wait,
+  { statuses, timeoutMs }: NonNullable<ReturnType<typeof parseWait>>,
   { client, signal }: RouteRequest,
   { store, feed, live }: RouteContext,
-): Promise<Waited> {
+): Promise<{ readonly record: string | undefined; readonly outcome: WaitOutcome }> {
   const furthest = Math.max(...statuses.map(statusRank));
   const outcomeOf = (status: Status) => {
     if (statuses.includes(status)) return 'reached';
@@ -139,8 +130,8 @@ async function waitForStatus(
   /** The latest known record, from the database or from the feed. */
   let record: string | undefined;
   let hasFeedReported = false;
-  let end: (outcome: Waited['outcome']) => void = () => undefined;
-  const ended = new Promise<Waited['outcome']>((resolve) => {
+  let end: (outcome: WaitOutcome) => void = () => undefined;
+  const ended = new Promise<WaitOutcome>((resolve) => {
     end = resolve;
   });
 

@@ -1,15 +1,12 @@
 /**
  * The server's client connections: how many may be open, which responses are pending on each, and how they close when the
  * server stops.
- *
- * Node's own `closeIdleConnections` regards a connection as idle as soon as the last bytes of its response are buffered.
- * It is replaced here: a connection is idle when all of its responses have been handed to the operating system.
  */
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 
-export const defaultConnectionLimits = {
+const defaultLimits = {
   /** Open connections of this process. Beyond it, new ones are closed. */
   connections: 20_000,
   /** Open connections of one client (IPv6: a /64), where clients connect directly. */
@@ -20,7 +17,7 @@ export const defaultConnectionLimits = {
   finishMs: 10_000,
 };
 
-export type ConnectionLimits = Readonly<typeof defaultConnectionLimits>;
+export type ConnectionLimits = Readonly<typeof defaultLimits>;
 
 /** Why the server closed a connection before its response was complete. */
 export const cutReasons = ['stalled', 'memory', 'stopping', 'pipelining', 'deadline', 'failure'] as const;
@@ -86,11 +83,12 @@ const UNUSED_GRACE_MS = 1_000;
 
 export function createConnections(
   server: Server,
-  limits: ConnectionLimits,
+  given: Partial<ConnectionLimits> | undefined,
   /** The client that a connection counts for; undefined where it is not counted (a proxy, this machine). */
   clientOf: (socket: Socket) => string | undefined,
   onRejected: () => void,
 ) {
+  const limits = { ...defaultLimits, ...given };
   const open = new Map<Socket, Connection>();
   const countByClient = new Map<string, number>();
   let isStopping = false;
@@ -118,7 +116,8 @@ export function createConnections(
     });
   });
 
-  // Called by Node and by Fastify when the server closes.
+  // Called by Node and by Fastify when the server closes. Node's own regards a connection as idle as soon as the last bytes of
+  // its response are buffered; here it is idle when all of its responses have been handed to the operating system.
   server.closeIdleConnections = () => {
     isStopping = true;
     for (const { socket, isIdle, isUnused } of open.values()) if (isIdle && !isUnused) socket.destroy();
@@ -128,6 +127,7 @@ export function createConnections(
   };
 
   return {
+    limits,
     open: open as ReadonlyMap<Socket, Connection>,
     // Tests may inject requests without a connection.
     of: (socket: Socket): Connection => open.get(socket) ?? new Connection(socket),
@@ -147,8 +147,6 @@ export function registerGracefulShutdown(
   app: FastifyInstance,
   options: {
     readonly connections: Connections;
-    /** How long responses may take to be sent. */
-    readonly finishMs: number;
     readonly log: FastifyBaseLogger;
     /** Runs when the shutdown begins. */
     readonly stop: () => Promise<void>;
@@ -156,7 +154,8 @@ export function registerGracefulShutdown(
     readonly close: () => void;
   },
 ): void {
-  const { connections, finishMs, log, stop, close } = options;
+  const { connections, log, stop, close } = options;
+  const { finishMs } = connections.limits;
   let finishing: NodeJS.Timeout | undefined;
 
   const cutUnfinished = () => {
