@@ -6,6 +6,7 @@
  * killed at any moment.
  */
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { matches } from '../domain/filters/matches.ts';
@@ -279,21 +280,12 @@ function isMatching(change: RecordedChange, { filters }: Subscription): boolean 
 
 /** Wakes one waiting loop; a signal while it does not wait is kept for the next wait. */
 function createWakeUp() {
-  let isSignalled = false;
-  let wake: (() => void) | undefined;
+  let signalled = new AbortController();
   return {
-    signal() {
-      isSignalled = true;
-      wake?.();
-    },
+    signal: () => signalled.abort(),
     async wait() {
-      if (!isSignalled) {
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-      }
-      wake = undefined;
-      isSignalled = false;
+      if (!signalled.signal.aborted) await once(signalled.signal, 'abort');
+      signalled = new AbortController();
     },
   };
 }

@@ -1,6 +1,6 @@
 /** The OpenAPI 3.1 document, generated from the routes. */
 import { errorCatalogue } from '../../domain/errors.ts';
-import { namedSchemas, type SchemaName, schemaDescriptions } from '../routes/response-schema.ts';
+import { namedSchemas } from '../routes/response-schema.ts';
 import { type HeaderName, headerFields } from '../server/header-fields.ts';
 import { mediaTypesOf, pathsOf, type Route, type RouteParameter } from '../server/route.ts';
 import { exampleMessage } from './example-message.ts';
@@ -193,7 +193,7 @@ function errorsOf(status: number): string {
 /** The named schemas, with references to each other instead of copies. */
 function plainSchemas(): Record<string, JsonSchema> {
   const names = new Map<string, string>();
-  for (const [name, schema] of Object.entries(namedSchemas)) names.set(JSON.stringify(schema), name);
+  for (const [name, [schema]] of Object.entries(namedSchemas)) names.set(JSON.stringify(schema), name);
   const plain = (value: unknown, isRoot: boolean): unknown => {
     if (Array.isArray(value)) return value.map((element) => plain(element, false));
     if (typeof value !== 'object' || value === null) return value;
@@ -202,9 +202,9 @@ function plainSchemas(): Record<string, JsonSchema> {
     return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, plain(member, false)]));
   };
   return Object.fromEntries(
-    (Object.keys(namedSchemas) as SchemaName[]).map((name) => [
+    Object.entries(namedSchemas).map(([name, [schema, description]]) => [
       name,
-      { description: schemaDescriptions[name], ...(plain(namedSchemas[name], true) as JsonSchema) },
+      { description, ...(plain(schema, true) as JsonSchema) },
     ]),
   );
 }

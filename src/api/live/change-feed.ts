@@ -16,6 +16,7 @@ import {
   messageAtChange,
   type RecordedChange,
 } from '../../store/query/history.ts';
+import { createSharedRun } from '../../store/reads/reads.ts';
 import type { Store } from '../../store/store.ts';
 import type { ChangeEvent } from '../routes/history-schema.ts';
 
@@ -65,14 +66,8 @@ export class FeedChange {
           ? this.message
           : (Object.fromEntries(summaryKeys.map((name) => [name, this.message[name]])) as MessageSummary);
       const attempt = attemptAtChange(this.recorded, this.message);
-      const data: ChangeEvent = {
-        position,
-        change,
-        status,
-        previousStatus,
-        message,
-        ...(attempt && { attempt: attemptJson(attempt) }),
-      };
+      const brought = attempt && { attempt: attemptJson(attempt) };
+      const data: ChangeEvent = { position, change, status, previousStatus, message, ...brought };
       event = Buffer.from(`id: ${position}\nevent: ${change}\ndata: ${JSON.stringify(data)}\n\n`);
       this.#events.set(view, event);
     }
@@ -101,7 +96,6 @@ export function createChangeFeed(store: Pick<Store, 'changesAfter' | 'latestPosi
   let listener: ChangeListener | undefined;
   /** The position up to which the feed has read; undefined while it is idle. */
   let position: number | undefined;
-  let starting: Promise<void> | undefined;
   let reading: Promise<void> | undefined;
   let hasMore = false;
   /** When the position of the store was last known (monotonic ms). */
@@ -159,24 +153,21 @@ export function createChangeFeed(store: Pick<Store, 'changesAfter' | 'latestPosi
     }
   };
 
-  const start = async () => {
+  const start = createSharedRun(async () => {
     listener ??= store.onChanges(wake);
     checkedAt = performance.now();
     const latest = Number(await store.latestPosition());
     if (position !== undefined) return;
     position = latest;
     recent.clear();
-  };
+  });
 
   const startedPosition = async (): Promise<number> => {
     while (position === undefined) {
       if (stopping.signal.aborted) {
         throw new ApiError('SERVICE_UNAVAILABLE', 'This server is stopping. Try again shortly.');
       }
-      starting ??= start().finally(() => {
-        starting = undefined;
-      });
-      await starting;
+      await start();
     }
     return position;
   };

@@ -1,8 +1,6 @@
 /**
- * Prometheus metrics, scraped at /metrics. Every server has its own registry; those of worker processes on one port are
- * aggregated.
- *
- * Label values come from the code or from the configuration, never from a client: each new value costs memory for ever.
+ * Prometheus metrics, scraped at /metrics; those of worker processes on one port are aggregated. Label values come from the code
+ * or from the configuration, never from a client: each new value costs memory for ever.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { statuses } from '../../domain/lifecycle.ts';

@@ -25,7 +25,7 @@ export interface ExportShape {
   readonly withAttempts: boolean;
 }
 
-/** The text of a file from its first line on, with the number of messages in it. The first batch is read before anything is yielded. */
+/** The text of a file from its first line on, with the number of messages in each batch. Reads the first before it yields. */
 export async function* exportBatches(
   store: Pick<Store, 'exportRecords' | 'exportExecutions'>,
   filters: Filters,

@@ -1,9 +1,7 @@
 /**
- * The reasons of failed messages, in groups: a cache of one pass over the newest failed messages.
- *
- * Return data is decoded here and not when it is stored, so that better tables of errors and new ABIs of the operator apply to
- * every message. One pass serves every window and every lane; it is repeated when the store has changed, but not more often
- * than every `maxAgeMs`.
+ * The reasons of failed messages, in groups: a cache of one pass over the newest failed messages. Return data is decoded here
+ * and not when it is stored, so that better tables of errors and new ABIs of the operator apply to every message. One pass
+ * serves every window and every lane; it is repeated when the store has changed, but not more often than every `maxAgeMs`.
  */
 import { setImmediate } from 'node:timers/promises';
 import { type ExecutionTerms, reasonOfDetails } from '../../domain/attempts.ts';

@@ -140,7 +140,7 @@ export const laneRoutes: readonly Route[] = [
         { samples: LATENCY_SAMPLES, candidates: LATENCY_CANDIDATES },
       );
       if (times.length < LATENCY_MINIMUM)
-        throw insufficientData(times.length, numOfBlocks, sourceTokenAddress);
+        throw insufficientData(times.length, numOfBlocks, sourceTokenAddress !== null);
       return json<LaneLatency>({ lane, totalMs: median(times) });
     },
   },
@@ -191,21 +191,16 @@ function median(times: readonly number[]): number {
   return Math.max(0, Math.round((lower + upper) / 2));
 }
 
-function insufficientData(
-  found: number,
-  numOfBlocks: number,
-  sourceTokenAddress: readonly string[] | null,
-): ApiError {
-  const finality =
-    numOfBlocks === 0 ? 'with the chain’s own finality' : `with a finality of ${numOfBlocks} blocks`;
-  const token = sourceTokenAddress === null ? '' : ' and this token';
+function insufficientData(found: number, numOfBlocks: number, isOfToken: boolean): ApiError {
+  const finality = numOfBlocks === 0 ? 'the chain’s own finality' : `a finality of ${numOfBlocks} blocks`;
+  const conditions = `with ${finality}${isOfToken ? ' and this token' : ''}`;
   const hint =
-    numOfBlocks === 0 && sourceTokenAddress === null
+    numOfBlocks === 0 && !isOfToken
       ? 'Ask again when more has been delivered.'
       : 'Ask with fewer conditions, or when more has been delivered.';
   return new ApiError(
     'INSUFFICIENT_DATA',
     `Among the latest ${LATENCY_CANDIDATES} messages of this lane, ${found === 0 ? 'none' : `only ${found}`} ` +
-      `${found > 1 ? 'were' : 'was'} delivered ${finality}${token}; an estimate needs ${LATENCY_MINIMUM}. ${hint}`,
+      `${found > 1 ? 'were' : 'was'} delivered ${conditions}; an estimate needs ${LATENCY_MINIMUM}. ${hint}`,
   );
 }

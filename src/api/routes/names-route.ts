@@ -156,11 +156,9 @@ export async function lookUp(
     ]);
     return [
       ...labels.map(labelMatch),
-      ...contracts
-        .slice(0, MAX_MATCHES)
-        .map(({ role, network, remote }) =>
-          match(role, spelling, { chainSelector: network, remoteChainSelector: remote }),
-        ),
+      ...contracts.slice(0, MAX_MATCHES).map(({ role, network: chainSelector, remote }) => {
+        return match(role, spelling, { chainSelector, remoteChainSelector: remote });
+      }),
       ...tokens.map(tokenMatch),
     ];
   }

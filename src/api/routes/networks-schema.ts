@@ -18,10 +18,11 @@ import {
 import {
   count,
   dateTime,
+  daysOfWindow,
   decimal,
   flag,
+  laneNetworks,
   list,
-  named,
   oneOf,
   orNull,
   type ResponseBody,
@@ -47,8 +48,7 @@ export const messageCounts = {
 };
 
 export const laneEnds = {
-  sourceNetworkInfo: named('NetworkInfo'),
-  destNetworkInfo: named('NetworkInfo'),
+  ...laneNetworks,
   routerAddress: orNull(text('Router on the source chain; null where it is unknown.')),
 };
 
@@ -122,20 +122,9 @@ export const TOP_LANES = 10;
 export const Stats = Type.Object({
   simulated: flag('True for simulated data (the demo).'),
   totals: Type.Object(messageCounts, { description: 'Over all time.' }),
-  days: list(
-    Type.Object({
-      day: Type.String({ format: 'date', description: 'UTC.' }),
-      messages: count('Messages sent on this day.'),
-      byStatus: StatusCounts,
-    }),
-    'Every day of the window, oldest first; today is the last.',
-  ),
+  days: daysOfWindow({ byStatus: StatusCounts }),
   topLanes: list(
-    Type.Object({
-      sourceNetworkInfo: named('NetworkInfo'),
-      destNetworkInfo: named('NetworkInfo'),
-      ...messageCounts,
-    }),
+    Type.Object({ ...laneNetworks, ...messageCounts }),
     `The ${TOP_LANES} busiest lanes of all time.`,
   ),
   position: decimal(

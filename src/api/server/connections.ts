@@ -34,7 +34,8 @@ export class Connection {
   progressAt = performance.now();
   /** `socket.bytesRead` at the latest request: more bytes are the beginning of another request. */
   #readBytes = 0;
-  #cutReason: CutReason | undefined;
+  /** Why the server cut it off; undefined while it has not. */
+  cutReason: CutReason | undefined;
 
   constructor(socket: Socket) {
     this.socket = socket;
@@ -55,11 +56,6 @@ export class Connection {
     return this.socket.bytesWritten - this.socket.writableLength;
   }
 
-  /** Why the server cut it off; undefined while it has not. */
-  get cutReason(): CutReason | undefined {
-    return this.#cutReason;
-  }
-
   /** Adds a pending response. */
   begin(end: () => void): void {
     this.#readBytes = this.socket.bytesRead;
@@ -68,7 +64,7 @@ export class Connection {
 
   /** Disconnects the client, in a way that shows that the response is incomplete. */
   cut(reason: CutReason): void {
-    this.#cutReason ??= reason;
+    this.cutReason ??= reason;
     // HTTP/1.0, which nginx speaks to servers by default, ends a response of unknown length by closing the connection:
     // only a reset tells that it is incomplete. A Unix socket has no reset.
     if (this.socket.remoteAddress === undefined) this.socket.destroy();

@@ -69,7 +69,8 @@ export function createHttpApp(options: {
     genReqId: () => randomUUID(),
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    trustProxy: fastifyTrustProxy(trustProxy),
+    trustProxy:
+      typeof trustProxy === 'number' ? (_address, hop) => hop < trustProxy : trustProxy && [...trustProxy],
     ...(basePath !== '' && {
       rewriteUrl: ({ url = '/' }: IncomingMessage) => withoutBasePath(url, basePath),
     }),
@@ -111,13 +112,6 @@ export function createHttpApp(options: {
     answerOnSocket(socket, new ApiError('METHOD_NOT_ALLOWED', problem), { Allow: ALLOWED_METHODS });
   });
   return app;
-}
-
-function fastifyTrustProxy(trustProxy: TrustProxy) {
-  if (trustProxy === false) return false;
-  return typeof trustProxy === 'number'
-    ? (_address: string, hop: number) => hop < trustProxy
-    : [...trustProxy];
 }
 
 /**

@@ -35,11 +35,9 @@ export interface ServerOptions extends Partial<RateLimitOptions> {
   readonly trustProxy?: TrustProxy;
   /** The prefix of all URLs, such as `/lanescan`; empty by default. */
   readonly basePath?: string;
-  /** Limits of streams and waiting requests that differ from the defaults. */
+  /** Limits that differ from the defaults: of streams and waiting requests, of connections, of unread response bytes. */
   readonly live?: Partial<LiveLimits>;
-  /** Limits of connections that differ from the defaults. */
   readonly connections?: Partial<ConnectionLimits>;
-  /** Limits of unread response bytes that differ from the defaults. */
   readonly backpressure?: Partial<BackpressureLimits>;
   /** A client that takes longer to send a request is disconnected. */
   readonly requestTimeoutMs?: number;
