@@ -11,26 +11,7 @@
 import { chunksOf, ResponseTooLongError, readBody, withDeadline } from '../base/bounded-exchange.ts';
 import { basicAuthorization, parseRetryAfterMs } from '../base/http-headers.ts';
 import { withoutCredentials } from '../base/url-parts.ts';
-import type {
-  Attempts,
-  Diagnosis,
-  ErrorBody,
-  ExecutionInputs,
-  Failures,
-  LabelList,
-  LaneList,
-  LiveChange,
-  Lookup,
-  ManualExecution,
-  Message,
-  MessageHistory,
-  MessagePage,
-  MessageReasons,
-  NetworkList,
-  Readiness,
-  Stats,
-  TokenList,
-} from './api-types.ts';
+import type * as api from './api-types.ts';
 
 export type * from './api-types.ts';
 
@@ -93,7 +74,7 @@ export class ResponseError extends Error {
 
   constructor({ status, headers, body }: Pick<ApiResponse, 'status' | 'headers' | 'body'>) {
     // Any member may be missing: the response may come from a proxy.
-    const { error, message, details } = (body ?? {}) as { [key in keyof ErrorBody]?: unknown };
+    const { error, message, details } = (body ?? {}) as { [key in keyof api.ErrorBody]?: unknown };
     super(typeof message === 'string' ? message : `The server answered with status ${status}.`);
     this.status = status;
     this.code = typeof error === 'string' ? error : null;
@@ -228,7 +209,7 @@ export function createClient(options: ClientOptions) {
       return items;
     };
   };
-  const search = list<MessagePage>('/v2/messages');
+  const search = list<api.MessagePage>('/v2/messages');
 
   return {
     /** The URL of the server without credentials. */
@@ -237,7 +218,7 @@ export function createClient(options: ClientOptions) {
     get,
     search,
     /** Every page of a search. */
-    async *pages(query: Query, signal?: AbortSignal): AsyncGenerator<MessagePage> {
+    async *pages(query: Query, signal?: AbortSignal): AsyncGenerator<api.MessagePage> {
       let page = await search(query, signal);
       const { limit } = page.pagination;
       for (;;) {
@@ -247,22 +228,22 @@ export function createClient(options: ClientOptions) {
         page = await search({ cursor, limit }, signal);
       }
     },
-    message: ofMessage<Message>(''),
-    history: ofMessage<MessageHistory>('/history'),
-    attempts: ofMessage<Attempts>('/attempts'),
-    diagnosis: ofMessage<Diagnosis>('/diagnosis'),
-    executionInputs: ofMessage<ExecutionInputs>('/execution-inputs'),
+    message: ofMessage<api.Message>(''),
+    history: ofMessage<api.MessageHistory>('/history'),
+    attempts: ofMessage<api.Attempts>('/attempts'),
+    diagnosis: ofMessage<api.Diagnosis>('/diagnosis'),
+    executionInputs: ofMessage<api.ExecutionInputs>('/execution-inputs'),
     manualExecution: (messageId: string, gasLimit?: string, signal?: AbortSignal) =>
-      read<ManualExecution>(`/v2/messages/${messageId}/manual-execution`, { gasLimit }, signal),
-    reasons: listed<MessageReasons['data'][number]>('/v2/messages/reasons', 'messageId'),
-    tokens: listed<TokenList['data'][number]>('/v2/tokens', 'address'),
-    labels: list<LabelList>('/v2/labels'),
-    lookup: (text: string, signal?: AbortSignal) => read<Lookup>('/v2/lookup', { text }, signal),
-    lanes: list<LaneList>('/v2/lanes'),
-    networks: list<NetworkList>('/v2/networks'),
-    stats: list<Stats>('/v2/stats'),
-    failures: list<Failures>('/v2/stats/failures'),
-    readiness: list<Readiness>('/readyz'),
+      read<api.ManualExecution>(`/v2/messages/${messageId}/manual-execution`, { gasLimit }, signal),
+    reasons: listed<api.MessageReasons['data'][number]>('/v2/messages/reasons', 'messageId'),
+    tokens: listed<api.TokenList['data'][number]>('/v2/tokens', 'address'),
+    labels: list<api.LabelList>('/v2/labels'),
+    lookup: (text: string, signal?: AbortSignal) => read<api.Lookup>('/v2/lookup', { text }, signal),
+    lanes: list<api.LaneList>('/v2/lanes'),
+    networks: list<api.NetworkList>('/v2/networks'),
+    stats: list<api.Stats>('/v2/stats'),
+    failures: list<api.Failures>('/v2/stats/failures'),
+    readiness: list<api.Readiness>('/readyz'),
     /** The bytes of an export of all messages that match. */
     export: (query: Query, signal?: AbortSignal) =>
       stream('/v2/messages/export', { query, headers: { Accept: '*/*' } }, signal),
@@ -277,7 +258,7 @@ export function createClient(options: ClientOptions) {
         for (const text of events) {
           const { id, event, data } = eventOf(text);
           if (data !== undefined && event !== undefined && changeNames.has(event))
-            yield { position: id ?? '', ...(JSON.parse(data) as LiveChange) };
+            yield { position: id ?? '', ...(JSON.parse(data) as api.LiveChange) };
         }
       }
     },
@@ -285,7 +266,7 @@ export function createClient(options: ClientOptions) {
 }
 
 /** A change of a message, and its position, from which `changes` resumes by `after`. */
-export interface StreamedChange extends LiveChange {
+export interface StreamedChange extends api.LiveChange {
   readonly position: string;
 }
 

@@ -11,7 +11,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { matches } from '../domain/filters/matches.ts';
 import type { ClaimedDelivery, DueDelivery } from '../store/ledger/webhook-deliveries.ts';
-import { messageAtChange, type RecordedChange } from '../store/query/history.ts';
+import { messageAtChange } from '../store/query/history.ts';
 import type { Store } from '../store/store.ts';
 import { changeEvent, signedHeaders } from './event.ts';
 import { decideRetry, type RetryDecision } from './retry.ts';
@@ -90,7 +90,8 @@ function startSubscriptionLoop(subscription: Subscription, options: DispatcherOp
   const { store, log, now, random, userAgent } = options;
   const timings = { ...dispatcherTimings, ...options.timings };
   const { webhooks } = store;
-  const { name } = subscription;
+  const { name, filters } = subscription;
+  const isUnfiltered = Object.keys(filters).length === 0;
   const lease = { subscription: name, holder: randomUUID() };
   const sender = createSender(subscription, timings, userAgent, CONCURRENCY);
   const inFlight = new Map<string, { readonly isRetry: boolean; readonly ended: Promise<void> }>();
@@ -153,7 +154,7 @@ function startSubscriptionLoop(subscription: Subscription, options: DispatcherOp
     const to = changes.at(-1)?.position;
     if (to === undefined) return false;
     mayHaveGrown = true;
-    const matching = changes.filter((change) => isMatching(change, subscription));
+    const matching = changes.filter((change) => isUnfiltered || matches(filters, messageAtChange(change)));
     const isDone = await webhooks.advance(lease, { from, to }, matching, new Date(now()));
     // Otherwise the lease was lost or the cursor was rewound; `keepLease` notices.
     if (isDone && position === from) position = to;
@@ -272,10 +273,6 @@ function startSubscriptionLoop(subscription: Subscription, options: DispatcherOp
       await tolerateOutage(() => webhooks.release(lease));
     },
   };
-}
-
-function isMatching(change: RecordedChange, { filters }: Subscription): boolean {
-  return Object.keys(filters).length === 0 || matches(filters, messageAtChange(change));
 }
 
 /** Wakes one waiting loop; a signal while it does not wait is kept for the next wait. */

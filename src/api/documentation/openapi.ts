@@ -165,12 +165,16 @@ const errorName = (status: number) => `Error${status}`;
 
 /** One response for each error status, shared by all paths. */
 function errorResponses(): Record<string, Response> {
-  const statuses = [...new Set(Object.values(errorCatalogue).map(({ status }) => status))].sort();
+  const errors = Object.entries(errorCatalogue);
+  const statuses = [...new Set(errors.map(([, { status }]) => status))].sort();
   return Object.fromEntries(
     statuses.map((status) => [
       errorName(status),
       {
-        description: errorsOf(status),
+        description: errors
+          .filter(([, error]) => error.status === status)
+          .map(([code, { meaning }]) => `\`${code}\`: ${meaning}`)
+          .join('\n\n'),
         headers: references([...commonHeaderNames, ...(headersOfStatus[status] ?? [])]),
         content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
       },
@@ -180,14 +184,6 @@ function errorResponses(): Record<string, Response> {
 
 function references(names: readonly HeaderName[]): Record<string, Reference> {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
-}
-
-/** The codes of a status with their meanings. */
-function errorsOf(status: number): string {
-  return Object.entries(errorCatalogue)
-    .filter(([, entry]) => entry.status === status)
-    .map(([code, entry]) => `\`${code}\`: ${entry.meaning}`)
-    .join('\n\n');
 }
 
 /** The named schemas, with references to each other instead of copies. */

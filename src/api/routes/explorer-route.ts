@@ -31,23 +31,15 @@ export function createExplorer(
   const assets = readAssets(path.join(folder, 'assets'));
   const paths: readonly ServedPath[] = [
     ...iconAndRobots,
-    ...pagePaths.map(
-      (pagePath): ServedPath => ({
-        path: pagePath,
-        mediaTypes: ['text/html'],
-        handle: (_request, { store }) => page(generalPreview, store.simulated),
-      }),
+    ...pagePaths.map((pagePath) =>
+      htmlPath(pagePath, (_request, { store }) => page(generalPreview, store.simulated)),
     ),
-    {
-      path: '/message/{messageId}',
-      mediaTypes: ['text/html'],
-      async handle({ path: { messageId = '' } }, context) {
-        // Without the database the page is served without a preview; the app shows the error.
-        const preview = await messagePreview(messageId, context).catch(() => generalPreview);
-        const response = page(preview ?? generalPreview, context.store.simulated);
-        return preview ? response : { ...response, status: 404 };
-      },
-    },
+    htmlPath('/message/{messageId}', async ({ path: { messageId = '' } }, context) => {
+      // Without the database the page is served without a preview; the app shows the error.
+      const preview = await messagePreview(messageId, context).catch(() => generalPreview);
+      const response = page(preview ?? generalPreview, context.store.simulated);
+      return preview ? response : { ...response, status: 404 };
+    }),
     {
       path: '/assets/{file}',
       mediaTypes: ['text/javascript', 'text/css'],
@@ -60,12 +52,15 @@ export function createExplorer(
   ];
   return {
     paths,
-    notFoundPage: {
-      path: '/*',
-      mediaTypes: ['text/html'],
-      handle: (_request, { store }) => ({ ...page(notFoundPreview, store.simulated), status: 404 }),
-    },
+    notFoundPage: htmlPath('/*', (_request, { store }) => ({
+      ...page(notFoundPreview, store.simulated),
+      status: 404,
+    })),
   };
+}
+
+function htmlPath(pagePath: string, handle: ServedPath['handle']): ServedPath {
+  return { path: pagePath, mediaTypes: ['text/html'], handle };
 }
 
 const ICON =
@@ -87,10 +82,8 @@ const iconAndRobots: readonly ServedPath[] = [
 ];
 
 /** Served in a checkout that was not built; the API works without the explorer. */
-const notBuilt = (basePath: string): ServedPath => ({
-  path: '/',
-  mediaTypes: ['text/html'],
-  handle: () => ({
+const notBuilt = (basePath: string) =>
+  htmlPath('/', () => ({
     status: 404,
     freshness: 'checked',
     body: html`<!doctype html>
@@ -98,8 +91,7 @@ const notBuilt = (basePath: string): ServedPath => ({
 <p>The explorer is not built yet. Build it with <code>npm run build</code> and start Lanescan again.
 <p>The API works without it: see <a href="${basePath}/docs">${basePath}/docs</a>.
 </html>`.text,
-  }),
-});
+  }));
 
 // ---- The page
 

@@ -1,11 +1,9 @@
 /** Message search, and one message by its id, at once or as soon as it has a status (long poll). */
 import { ApiError } from '../../domain/errors.ts';
 import { statusList } from '../../domain/filters/parameter-values.ts';
-import type { SearchQuery } from '../../domain/filters/query.ts';
 import { parseSearch, type RawParameters } from '../../domain/filters/search-parameters.ts';
 import { type Status, statusRank } from '../../domain/lifecycle.ts';
 import type { Message } from '../../domain/message.ts';
-import type { PageFrame } from '../../store/reads/reads.ts';
 import type { StoredRecord } from '../../store/store.ts';
 import type { Freshness } from '../server/caching.ts';
 import type { Route, RouteContext } from '../server/route.ts';
@@ -49,7 +47,13 @@ export const messageRoutes: readonly Route[] = [
     handle: ({ url, query }, { store, responseCache }) =>
       responseCache.get(url, async () => {
         const search = parseSearch(query, store.cursors);
-        const { json, cursor, digest } = await store.search(search, frameOf(search));
+        const { limit } = search;
+        // The JSON around stored records, which are sent without parsing or serialising them.
+        const { json, cursor, digest } = await store.search(search, {
+          head: '{"data":[',
+          tail: (cursor) =>
+            `],"pagination":${JSON.stringify({ limit, hasNextPage: cursor !== null, cursor })}}`,
+        });
         return { body: json, validator: digest, headers: nextPageLink(cursor, query) };
       }),
   },
@@ -180,12 +184,4 @@ function nextPageLink(cursor: string | null, query: RawParameters): Record<strin
   }
   const link = `<?${next}>; rel="next"`;
   return link.length > MAX_LINK_LENGTH ? {} : { Link: link };
-}
-
-/** The JSON around stored records, which are sent without parsing or serialising them. */
-function frameOf({ limit }: SearchQuery): PageFrame {
-  return {
-    head: '{"data":[',
-    tail: (cursor) => `],"pagination":${JSON.stringify({ limit, hasNextPage: cursor !== null, cursor })}}`,
-  };
 }

@@ -2,18 +2,7 @@
 import Type from 'typebox';
 import { errorCatalogue } from '../../domain/errors.ts';
 import type { Message as MessageRecord, MessageSummary as SummaryRecord } from '../../domain/message.ts';
-import {
-  EvmExtraArgs,
-  FeeItem,
-  Fees,
-  Message,
-  MessageSummary,
-  NetworkInfo,
-  SvmExtraArgs,
-  TokenAmount,
-  Verifier,
-  Verifiers,
-} from '../../domain/records/message-schema.ts';
+import * as record from '../../domain/records/message-schema.ts';
 
 export const text = (description: string) => Type.String({ description });
 export const flag = (description: string) => Type.Boolean({ description });
@@ -69,19 +58,28 @@ export type ErrorBody = ResponseBody<typeof ErrorBody>;
 
 /** Schemas that the OpenAPI document names, with their descriptions; the order is the order of its pages. */
 export const namedSchemas = {
-  Message: [Message, 'The full record of a message. A field without a value is `null`, never left out.'],
-  MessageSummary: [MessageSummary, 'The nine leading fields of a message: what `view=summary` returns.'],
-  NetworkInfo: [NetworkInfo, 'A network at one end of a lane.'],
-  TokenAmount: [TokenAmount, 'One token transfer.'],
+  Message: [
+    record.Message,
+    'The full record of a message. A field without a value is `null`, never left out.',
+  ],
+  MessageSummary: [
+    record.MessageSummary,
+    'The nine leading fields of a message: what `view=summary` returns.',
+  ],
+  NetworkInfo: [record.NetworkInfo, 'A network at one end of a lane.'],
+  TokenAmount: [record.TokenAmount, 'One token transfer.'],
   EvmExtraArgs: [
-    EvmExtraArgs,
+    record.EvmExtraArgs,
     'Extra arguments for execution on EVM chains (and on others with the same gas model).',
   ],
-  SvmExtraArgs: [SvmExtraArgs, 'Extra arguments for execution on SVM chains (Solana).'],
-  Verifiers: [Verifiers, 'The verifiers of the message and their progress; only on lanes above version 1.6.'],
-  Verifier: [Verifier, 'One verifier, its policy and its verification.'],
-  Fees: [Fees, 'What was paid for the message.'],
-  FeeItem: [FeeItem, 'One part of the fee.'],
+  SvmExtraArgs: [record.SvmExtraArgs, 'Extra arguments for execution on SVM chains (Solana).'],
+  Verifiers: [
+    record.Verifiers,
+    'The verifiers of the message and their progress; only on lanes above version 1.6.',
+  ],
+  Verifier: [record.Verifier, 'One verifier, its policy and its verification.'],
+  Fees: [record.Fees, 'What was paid for the message.'],
+  FeeItem: [record.FeeItem, 'One part of the fee.'],
   Pagination: [Pagination, 'The position of a page in its walk.'],
   Error: [ErrorBody, 'The format of every error.'],
 } satisfies Record<string, [schema: Type.TSchema, description: string]>;

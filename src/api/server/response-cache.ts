@@ -60,13 +60,6 @@ export function createResponseCache(
     return true;
   };
 
-  const moveToVersion = (current: string) => {
-    if (current === entriesVersion) return;
-    entriesVersion = current;
-    entries.clear();
-    entriesBytes = 0;
-  };
-
   /** Adds to the size of an entry and evicts others to make room; an evicted entry does not count. */
   const grow = (url: string, entry: Entry, bytes: number) => {
     if (entries.get(url) !== entry) return;
@@ -117,7 +110,11 @@ export function createResponseCache(
       // While the version is unknown, no entry can be trusted.
       const current = await version();
       if (current === undefined) return make();
-      moveToVersion(current);
+      if (current !== entriesVersion) {
+        entriesVersion = current;
+        entries.clear();
+        entriesBytes = 0;
+      }
       const found = entries.get(url);
       if (!found) return add(url, make);
       entries.delete(url);
