@@ -2,7 +2,6 @@
 import { attemptJson, attemptsOf, lastAttempt } from '../../domain/attempts.ts';
 import { messageIdList } from '../../domain/filters/parameter-values.ts';
 import type { Message } from '../../domain/message.ts';
-import type { LaneEnds } from '../../store/query/lanes.ts';
 import { json } from '../server/caching.ts';
 import type { Route } from '../server/route.ts';
 import { type FailureReport, type GroupedFailure, MAX_FAILURES } from './failure-report.ts';
@@ -49,7 +48,10 @@ export const failureRoutes: readonly Route[] = [
         store.failureDays({ ...ends, firstDay, lastDay: dayOf(now) }),
       ]);
       const chosen = report.failures.filter(
-        (failure) => isOnLane(failure, ends) && failure.sentAt >= firstDay,
+        ({ sentAt, sourceChainSelector, destChainSelector }) =>
+          sentAt >= firstDay &&
+          (ends.sourceChainSelector ?? sourceChainSelector) === sourceChainSelector &&
+          (ends.destChainSelector ?? destChainSelector) === destChainSelector,
       );
       const groups = groupsOf(chosen);
       const others = groups.slice(MAX_REASONS);
@@ -93,16 +95,6 @@ export const failureRoutes: readonly Route[] = [
     },
   },
 ];
-
-function isOnLane(
-  failure: GroupedFailure,
-  { sourceChainSelector: source, destChainSelector: dest }: LaneEnds,
-) {
-  return (
-    (source === undefined || failure.sourceChainSelector === source) &&
-    (dest === undefined || failure.destChainSelector === dest)
-  );
-}
 
 type Group = [GroupedFailure, ...GroupedFailure[]];
 
