@@ -67,6 +67,8 @@ export const docsPageStyle = `
   --warning: light-dark(#7a4a00, #ffd68a);
   --warning-soft: light-dark(#fff4dc, #2e2410);
   --warning-line: light-dark(#e8c77d, #6b5322);
+  --waiting: light-dark(#59626d, #a0a9b4);
+  --moving: light-dark(#0b5fbd, #7ab7ff);
   --verified: light-dark(#0b6f74, #5fd0d6);
   --done: light-dark(#16703a, #6fd391);
   --failed: light-dark(#b3261e, #ff9a92);
@@ -173,8 +175,8 @@ td:nth-child(2):not(:last-child) { width: 20%; color: var(--muted); overflow-wra
 .optional { display: block; font-weight: 400; color: var(--muted); font-size: 13px; }
 .status { white-space: nowrap; font: 650 13px/1.5 var(--mono); }
 .status::before { content: ''; display: inline-block; width: 8px; height: 8px; margin-right: 8px; border-radius: 50%; background: currentColor; }
-.waiting { color: var(--muted); }
-.moving { color: var(--accent); }
+.waiting { color: var(--waiting); }
+.moving { color: var(--moving); }
 .verified { color: var(--verified); }
 .done { color: var(--done); }
 .failed { color: var(--failed); }
