@@ -11,26 +11,7 @@
 import { chunksOf, ResponseTooLongError, readBody, withDeadline } from '../base/bounded-exchange.ts';
 import { basicAuthorization, parseRetryAfterMs } from '../base/http-headers.ts';
 import { withoutCredentials } from '../base/url-parts.ts';
-import type {
-  Attempts,
-  Diagnosis,
-  ErrorBody,
-  ExecutionInputs,
-  Failures,
-  LabelList,
-  LaneList,
-  LiveChange,
-  Lookup,
-  ManualExecution,
-  Message,
-  MessageHistory,
-  MessagePage,
-  MessageReasons,
-  NetworkList,
-  Readiness,
-  Stats,
-  TokenList,
-} from './api-types.ts';
+import type * as api from './api-types.ts';
 
 export type * from './api-types.ts';
 
@@ -93,7 +74,7 @@ export class ResponseError extends Error {
 
   constructor({ status, headers, body }: Pick<ApiResponse, 'status' | 'headers' | 'body'>) {
     // Any member may be missing: the response may come from a proxy.
-    const { error, message, details } = (body ?? {}) as { [key in keyof ErrorBody]?: unknown };
+    const { error, message, details } = (body ?? {}) as { [key in keyof api.ErrorBody]?: unknown };
     super(typeof message === 'string' ? message : `The server answered with status ${status}.`);
     this.status = status;
     this.code = typeof error === 'string' ? error : null;
@@ -130,8 +111,6 @@ export function createClient(options: ClientOptions) {
     ...options.headers,
   };
 
-  const timeoutError = () => new TransportError(server, `did not answer within ${timeoutMs / 1000} s`);
-
   /** @param path below the URL of the server, or a whole URL */
   const request = async (
     path: string,
@@ -152,16 +131,22 @@ export function createClient(options: ClientOptions) {
     }
   };
 
+  const inTime = <T>(stopped: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
+    withDeadline(stopped, (deadline) => {
+      const timeout = new TransportError(server, `did not answer within ${timeoutMs / 1000} s`);
+      deadline.restart(timeoutMs, timeout);
+      return work(deadline.signal);
+    });
+
   const get = (path: string, given: RequestOptions = {}): Promise<ApiResponse> =>
-    withDeadline(given.signal ?? stop, async (deadline) => {
-      deadline.restart(timeoutMs, timeoutError());
-      const response = await request(path, given, deadline.signal);
+    inTime(given.signal ?? stop, async (signal) => {
+      const response = await request(path, given, signal);
       const { status, headers } = response;
       const isSimulated = headers.get('x-lanescan-simulated') === 'true';
       try {
         return { status, headers, isSimulated, ...(await contentOf(response)) };
       } catch (error) {
-        if (error instanceof ResponseTooLongError || deadline.signal.aborted) throw error;
+        if (error instanceof ResponseTooLongError || signal.aborted) throw error;
         throw transportError(server, error);
       }
     });
@@ -185,20 +170,16 @@ export function createClient(options: ClientOptions) {
     signal: AbortSignal = stop,
   ): AsyncGenerator<Uint8Array> {
     const controller = new AbortController();
-    const inTime = <T>(work: () => Promise<T>): Promise<T> =>
-      withDeadline(signal, (deadline) => {
-        deadline.restart(timeoutMs, timeoutError());
-        return untilAborted(work(), deadline.signal);
-      });
+    const next = <T>(work: () => Promise<T>) => inTime(signal, (deadline) => untilAborted(work(), deadline));
     try {
-      const response = await inTime(() => request(path, given, controller.signal));
+      const response = await next(() => request(path, given, controller.signal));
       if (!isSuccess(response)) {
         const { status, headers } = response;
-        throw new ResponseError({ status, headers, ...(await inTime(() => contentOf(response))) });
+        throw new ResponseError({ status, headers, ...(await next(() => contentOf(response))) });
       }
       const chunks = chunksOf(response);
       for (;;) {
-        const { done, value } = await inTime(() => chunks.next());
+        const { done, value } = await next(() => chunks.next());
         if (done) return;
         yield value;
       }
@@ -228,7 +209,7 @@ export function createClient(options: ClientOptions) {
       return items;
     };
   };
-  const search = list<MessagePage>('/v2/messages');
+  const search = list<api.MessagePage>('/v2/messages');
 
   return {
     /** The URL of the server without credentials. */
@@ -237,7 +218,7 @@ export function createClient(options: ClientOptions) {
     get,
     search,
     /** Every page of a search. */
-    async *pages(query: Query, signal?: AbortSignal): AsyncGenerator<MessagePage> {
+    async *pages(query: Query, signal?: AbortSignal): AsyncGenerator<api.MessagePage> {
       let page = await search(query, signal);
       const { limit } = page.pagination;
       for (;;) {
@@ -247,22 +228,22 @@ export function createClient(options: ClientOptions) {
         page = await search({ cursor, limit }, signal);
       }
     },
-    message: ofMessage<Message>(''),
-    history: ofMessage<MessageHistory>('/history'),
-    attempts: ofMessage<Attempts>('/attempts'),
-    diagnosis: ofMessage<Diagnosis>('/diagnosis'),
-    executionInputs: ofMessage<ExecutionInputs>('/execution-inputs'),
+    message: ofMessage<api.Message>(''),
+    history: ofMessage<api.MessageHistory>('/history'),
+    attempts: ofMessage<api.Attempts>('/attempts'),
+    diagnosis: ofMessage<api.Diagnosis>('/diagnosis'),
+    executionInputs: ofMessage<api.ExecutionInputs>('/execution-inputs'),
     manualExecution: (messageId: string, gasLimit?: string, signal?: AbortSignal) =>
-      read<ManualExecution>(`/v2/messages/${messageId}/manual-execution`, { gasLimit }, signal),
-    reasons: listed<MessageReasons['data'][number]>('/v2/messages/reasons', 'messageId'),
-    tokens: listed<TokenList['data'][number]>('/v2/tokens', 'address'),
-    labels: list<LabelList>('/v2/labels'),
-    lookup: (text: string, signal?: AbortSignal) => read<Lookup>('/v2/lookup', { text }, signal),
-    lanes: list<LaneList>('/v2/lanes'),
-    networks: list<NetworkList>('/v2/networks'),
-    stats: list<Stats>('/v2/stats'),
-    failures: list<Failures>('/v2/stats/failures'),
-    readiness: list<Readiness>('/readyz'),
+      read<api.ManualExecution>(`/v2/messages/${messageId}/manual-execution`, { gasLimit }, signal),
+    reasons: listed<api.MessageReasons['data'][number]>('/v2/messages/reasons', 'messageId'),
+    tokens: listed<api.TokenList['data'][number]>('/v2/tokens', 'address'),
+    labels: list<api.LabelList>('/v2/labels'),
+    lookup: (text: string, signal?: AbortSignal) => read<api.Lookup>('/v2/lookup', { text }, signal),
+    lanes: list<api.LaneList>('/v2/lanes'),
+    networks: list<api.NetworkList>('/v2/networks'),
+    stats: list<api.Stats>('/v2/stats'),
+    failures: list<api.Failures>('/v2/stats/failures'),
+    readiness: list<api.Readiness>('/readyz'),
     /** The bytes of an export of all messages that match. */
     export: (query: Query, signal?: AbortSignal) =>
       stream('/v2/messages/export', { query, headers: { Accept: '*/*' } }, signal),
@@ -277,7 +258,7 @@ export function createClient(options: ClientOptions) {
         for (const text of events) {
           const { id, event, data } = eventOf(text);
           if (data !== undefined && event !== undefined && changeNames.has(event))
-            yield { position: id ?? '', ...(JSON.parse(data) as LiveChange) };
+            yield { position: id ?? '', ...(JSON.parse(data) as api.LiveChange) };
         }
       }
     },
@@ -285,7 +266,7 @@ export function createClient(options: ClientOptions) {
 }
 
 /** A change of a message, and its position, from which `changes` resumes by `after`. */
-export interface StreamedChange extends LiveChange {
+export interface StreamedChange extends api.LiveChange {
   readonly position: string;
 }
 
@@ -331,20 +312,16 @@ function isSuccess({ status }: { readonly status: number }): boolean {
 }
 
 async function contentOf(response: Response): Promise<Pick<ApiResponse, 'body' | 'bytes'>> {
-  const { status } = response;
-  if (isSuccess(response)) {
-    const content = await readBody(response, MAX_BODY_BYTES);
+  // The body of a redirect says nothing.
+  const maxErrorBytes = response.status < 400 ? 0 : MAX_ERROR_BYTES;
+  try {
+    const content = await readBody(response, isSuccess(response) ? MAX_BODY_BYTES : maxErrorBytes);
     const text = new TextDecoder().decode(content);
     return { body: text === '' ? undefined : JSON.parse(text), bytes: content.length };
-  }
-  try {
-    // The body of a redirect says nothing.
-    const content = await readBody(response, status < 400 ? 0 : MAX_ERROR_BYTES);
-    return { body: JSON.parse(new TextDecoder().decode(content)), bytes: content.length };
   } catch (error) {
-    if (error instanceof SyntaxError || error instanceof ResponseTooLongError)
-      return { body: undefined, bytes: 0 };
-    throw error;
+    const isUseless = error instanceof SyntaxError || error instanceof ResponseTooLongError;
+    if (isSuccess(response) || !isUseless) throw error;
+    return { body: undefined, bytes: 0 };
   }
 }
 

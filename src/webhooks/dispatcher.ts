@@ -6,44 +6,40 @@
  * killed at any moment.
  */
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { matches } from '../domain/filters/matches.ts';
 import type { ClaimedDelivery, DueDelivery } from '../store/ledger/webhook-deliveries.ts';
-import { messageAtChange, type RecordedChange } from '../store/query/history.ts';
+import { messageAtChange } from '../store/query/history.ts';
 import type { Store } from '../store/store.ts';
 import { changeEvent, signedHeaders } from './event.ts';
-import { decideRetry, type RetryDecision, type RetryTimings } from './retry.ts';
-import { createSender, type SenderTimings } from './sender.ts';
+import { decideRetry, type RetryDecision } from './retry.ts';
+import { createSender } from './sender.ts';
 import { type Subscription, shownTarget } from './subscription.ts';
-
-export interface DispatcherTimings extends RetryTimings, SenderTimings {
-  /** How long a server that died keeps others from its work. */
-  readonly leaseMs: number;
-  /** How often a lease is renewed, and due deliveries are looked up. */
-  readonly tickMs: number;
-  /** How long attempts in flight may go on when the dispatcher stops. */
-  readonly stopMs: number;
-  /** An attempt that is not recorded this long after its timeout was lost with its server. */
-  readonly lostAfterMs: number;
-  readonly keepParkedMs: number;
-}
 
 const SECOND_MS = 1_000;
 const HOUR_MS = 3_600 * SECOND_MS;
 
-export const dispatcherTimings: DispatcherTimings = {
+/** Those of attempts and retries are explained at their types, in sender.ts and retry.ts. */
+export const dispatcherTimings = {
   firstPauseMs: 5 * SECOND_MS,
   longestPauseMs: HOUR_MS,
   retryForMs: 24 * HOUR_MS,
   connectMs: 5 * SECOND_MS,
   totalMs: 15 * SECOND_MS,
+  /** How long a server that died keeps others from its work. */
   leaseMs: 6 * SECOND_MS,
+  /** How often a lease is renewed, and due deliveries are looked up. */
   tickMs: 2 * SECOND_MS,
+  /** How long attempts in flight may go on when the dispatcher stops. */
   stopMs: 3 * SECOND_MS,
+  /** An attempt that is not recorded this long after its timeout was lost with its server. */
   lostAfterMs: 5 * SECOND_MS,
   keepParkedMs: 30 * 24 * HOUR_MS,
 };
+
+export type DispatcherTimings = Readonly<typeof dispatcherTimings>;
 
 export interface DispatcherOptions {
   readonly store: Pick<Store, 'webhooks' | 'changesAfter' | 'onChanges'>;
@@ -94,7 +90,8 @@ function startSubscriptionLoop(subscription: Subscription, options: DispatcherOp
   const { store, log, now, random, userAgent } = options;
   const timings = { ...dispatcherTimings, ...options.timings };
   const { webhooks } = store;
-  const { name } = subscription;
+  const { name, filters } = subscription;
+  const isUnfiltered = Object.keys(filters).length === 0;
   const lease = { subscription: name, holder: randomUUID() };
   const sender = createSender(subscription, timings, userAgent, CONCURRENCY);
   const inFlight = new Map<string, { readonly isRetry: boolean; readonly ended: Promise<void> }>();
@@ -157,7 +154,7 @@ function startSubscriptionLoop(subscription: Subscription, options: DispatcherOp
     const to = changes.at(-1)?.position;
     if (to === undefined) return false;
     mayHaveGrown = true;
-    const matching = changes.filter((change) => isMatching(change, subscription));
+    const matching = changes.filter((change) => isUnfiltered || matches(filters, messageAtChange(change)));
     const isDone = await webhooks.advance(lease, { from, to }, matching, new Date(now()));
     // Otherwise the lease was lost or the cursor was rewound; `keepLease` notices.
     if (isDone && position === from) position = to;
@@ -204,12 +201,8 @@ function startSubscriptionLoop(subscription: Subscription, options: DispatcherOp
     const endedAt = new Date(now());
     // Aborted by the stop: not a failure of the receiver, and the next server may retry at once.
     if (result instanceof Error && attemptsController.signal.aborted) {
-      return webhooks.recordFailed(
-        delivery,
-        { error: 'the server was stopped', status: null },
-        endedAt,
-        endedAt,
-      );
+      const failure = { error: 'the server was stopped', status: null };
+      return webhooks.recordFailed(delivery, failure, endedAt, endedAt);
     }
     const attempt = { number: delivery.attempts, firstAt: delivery.firstAttemptAt, endedAt };
     await settle(delivery, decideRetry(result, attempt, timings, random()), endedAt);
@@ -282,27 +275,14 @@ function startSubscriptionLoop(subscription: Subscription, options: DispatcherOp
   };
 }
 
-function isMatching(change: RecordedChange, { filters }: Subscription): boolean {
-  return Object.keys(filters).length === 0 || matches(filters, messageAtChange(change));
-}
-
 /** Wakes one waiting loop; a signal while it does not wait is kept for the next wait. */
 function createWakeUp() {
-  let isSignalled = false;
-  let wake: (() => void) | undefined;
+  let signalled = new AbortController();
   return {
-    signal() {
-      isSignalled = true;
-      wake?.();
-    },
+    signal: () => signalled.abort(),
     async wait() {
-      if (!isSignalled) {
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-      }
-      wake = undefined;
-      isSignalled = false;
+      if (!signalled.signal.aborted) await once(signalled.signal, 'abort');
+      signalled = new AbortController();
     },
   };
 }

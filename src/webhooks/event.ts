@@ -12,25 +12,13 @@ export interface WebhookEvent {
 
 /** The event of a change. `version` is the change's position: it grows with every change of a message. */
 export function changeEvent({ name }: Subscription, change: RecordedChange): WebhookEvent {
-  const { position, status, previousStatus, recordedAt } = change;
+  const { position, change: kind, status, previousStatus, recordedAt: timestamp } = change;
   const message = messageAtChange(change);
   const attempt = attemptAtChange(change, message);
-  return {
-    id: `${name}_${position}`,
-    body: JSON.stringify({
-      type: `message.${change.change}`,
-      timestamp: recordedAt,
-      data: {
-        position,
-        version: Number(position),
-        change: change.change,
-        status,
-        previousStatus,
-        message,
-        ...(attempt && { attempt: attemptJson(attempt) }),
-      },
-    }),
-  };
+  const brought = attempt && { attempt: attemptJson(attempt) };
+  const version = Number(position);
+  const data = { position, version, change: kind, status, previousStatus, message, ...brought };
+  return { id: `${name}_${position}`, body: JSON.stringify({ type: `message.${kind}`, timestamp, data }) };
 }
 
 /** An event without a change, to test a receiver. */

@@ -24,19 +24,13 @@ export interface Failure {
   readonly status: number | null;
 }
 
-export interface Attempt {
-  /** Counted from 1. */
-  readonly number: number;
-  readonly firstAt: Date;
-  readonly endedAt: Date;
-}
-
 const MAX_ERROR_LENGTH = 300;
 
 /** @param random from 0 to 1 */
 export function decideRetry(
   result: ReceiverResponse | Error,
-  attempt: Attempt,
+  /** Its number is counted from 1. */
+  attempt: { readonly number: number; readonly firstAt: Date; readonly endedAt: Date },
   timings: RetryTimings,
   random: number,
 ): RetryDecision {

@@ -1,10 +1,8 @@
 /**
- * The HTTP client for deliveries: one request to a receiver, with limits on the time, the size of the response and the
- * address that it connects to. Redirects are not followed.
- *
- * Against server-side request forgery (SSRF), the target must not be an address that only this machine can reach: loopback,
- * private networks, a cloud's metadata service. Names are checked by the addresses that they resolve to, at the moment of
- * connecting, so DNS rebinding between check and use has no effect.
+ * The HTTP client for deliveries: one request to a receiver, with limits on the time, the size of the response and the address
+ * that it connects to. Redirects are not followed. Against server-side request forgery (SSRF), the target must not be an
+ * address that only this machine can reach: loopback, private networks, a cloud's metadata service. Names are checked by the
+ * addresses that they resolve to, at the moment of connecting, so DNS rebinding between check and use has no effect.
  */
 import { type LookupAddress, lookup } from 'node:dns';
 import http, { type ClientRequest, type IncomingMessage } from 'node:http';
@@ -57,14 +55,8 @@ for (const [network, bits] of [
 
 /** @example isPublicAddress('::ffff:127.0.0.1') // false */
 export function isPublicAddress(address: string): boolean {
-  switch (isIP(address)) {
-    case 4:
-      return !specialIPv4.check(address, 'ipv4');
-    case 6:
-      return globalIPv6.check(address, 'ipv6') && !specialIPv6.check(address, 'ipv6');
-    default:
-      return false;
-  }
+  if (isIP(address) === 4) return !specialIPv4.check(address, 'ipv4');
+  return isIP(address) === 6 && globalIPv6.check(address, 'ipv6') && !specialIPv6.check(address, 'ipv6');
 }
 
 /** The host of a URL where it is an address rather than a name: such a host has no DNS lookup to check it. */
@@ -143,9 +135,10 @@ export function createSender(
         socket.destroy();
         resolve({ status: statusCode, text: '', retryAfter: undefined });
       });
-      request.on('error', (error) =>
-        reject(isStaleConnection(error, request) ? new StaleConnectionError() : error),
-      );
+      request.on('error', (error: NodeJS.ErrnoException) => {
+        const isStale = request.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
+        reject(isStale ? new StaleConnectionError('the connection was closed') : error);
+      });
       // Every attempt ends: this has no effect after any of the above.
       request.on('close', () => reject(new Error('the connection was closed without a response')));
       request.end(body);
@@ -168,7 +161,6 @@ export function createSender(
         });
       } catch (error) {
         if (timeOut.aborted) throw new Error(`no answer within ${timings.totalMs / 1000} s`);
-        if (error instanceof StaleConnectionError) throw new Error('the connection was closed');
         throw error;
       }
     },
@@ -178,17 +170,11 @@ export function createSender(
 
 class StaleConnectionError extends Error {}
 
-function isStaleConnection(error: NodeJS.ErrnoException, request: ClientRequest): boolean {
-  return request.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
-}
-
 function limitConnecting(request: ClientRequest, connectMs: number): void {
   request.on('socket', (socket) => {
     if (!socket.connecting) return;
-    const timer = setTimeout(
-      () => request.destroy(new Error(`no connection within ${connectMs / 1000} s`)),
-      connectMs,
-    );
+    const giveUp = () => request.destroy(new Error(`no connection within ${connectMs / 1000} s`));
+    const timer = setTimeout(giveUp, connectMs);
     const done = () => clearTimeout(timer);
     socket.once('connect', done);
     socket.once('close', done);

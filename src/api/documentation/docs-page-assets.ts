@@ -1,10 +1,9 @@
 /**
- * The script and the style sheet of /docs.
- *
- * The script puts the address of this server into the examples, sends the requests of the forms and shows the answers. Without
- * it the forms stay hidden, because a browser would send empty fields, which the API rejects. The browser knows the address
- * best: the page must not depend on request headers, because it is cached, and another client would get a host that somebody
- * else made up. The page's Content-Security-Policy allows exactly this text, by its hash, and requests to this server only.
+ * The script and the style sheet of /docs. The script puts the address of this server into the examples, sends the requests of
+ * the forms and shows the answers. Without it the forms stay hidden, because a browser would send empty fields, which the API
+ * rejects. The browser knows the address best: the page must not depend on request headers, because it is cached, and another
+ * client would get a host that somebody else made up. The page's Content-Security-Policy allows exactly this text, by its hash,
+ * and requests to this server only.
  */
 import { createHash } from 'node:crypto';
 

@@ -1,8 +1,6 @@
 /**
- * The API documentation page, generated from the OpenAPI document: HTML without external resources. Its one script puts
- * the address of this server into the examples, and sends the requests of the forms.
- *
- * Paths, parameters, fields and errors come from the document; the text around them is here.
+ * The API documentation page: HTML without external resources. Paths, parameters, fields and errors come from the OpenAPI
+ * document; the text around them is here.
  */
 import { errorCatalogue } from '../../domain/errors.ts';
 import type { Status } from '../../domain/lifecycle.ts';
@@ -15,10 +13,10 @@ export function docsPage(document: OpenApiDocument, isSimulated: boolean, basePa
   const { info, components } = document;
   const sections: readonly Section[] = [
     { id: 'quick-start', title: 'Quick start', body: quickStart(document) },
-    { id: 'sdk', title: 'With ccip-sdk', body: sdk() },
-    { id: 'pagination', title: 'Pagination', body: pagination() },
-    { id: 'addresses', title: 'Addresses', body: addresses() },
-    { id: 'statuses', title: 'Statuses', body: statusTable() },
+    { id: 'sdk', title: 'With ccip-sdk', body: sdk },
+    { id: 'pagination', title: 'Pagination', body: pagination },
+    { id: 'addresses', title: 'Addresses', body: addresses },
+    { id: 'statuses', title: 'Statuses', body: statusTable },
     ...document.tags.map((tag) => operationSection(document, tag)),
     {
       id: 'schemas',
@@ -40,7 +38,7 @@ export function docsPage(document: OpenApiDocument, isSimulated: boolean, basePa
 </head>
 <body data-example-origin="${EXAMPLE_ORIGIN}" data-base-path="${basePath}">
 <a class="skip" href="#content">Skip to the content</a>
-${isSimulated ? simulatedBanner() : ''}
+${isSimulated ? simulatedBanner : ''}
 <div class="page">
 <header class="masthead">
 <h1>${info.title} API <span class="version">${info.version}</span></h1>
@@ -75,11 +73,9 @@ function sectionHtml({ id, title, body }: Section): Html {
 `;
 }
 
-function simulatedBanner(): Html {
-  return html`<div class="banner" role="note"><p><strong>Simulated data.</strong> This service shows the simulated network
+const simulatedBanner = html`<div class="banner" role="note"><p><strong>Simulated data.</strong> This service shows the simulated network
 of the demo: no message here exists on a chain. Every response says so with
 <code>X-Lanescan-Simulated: true</code>.</p></div>`;
-}
 
 // ---- Text
 
@@ -105,8 +101,7 @@ ${command(`curl '${EXAMPLE_ORIGIN}/v2/messages/${message?.messageId ?? ''}'`)}
 ${codeBlock('An example record', jsonHtml(message), 'tall')}`;
 }
 
-function sdk(): Html {
-  return html`
+const sdk = html`
 <p>The paths and responses are those that <code>@chainlink/ccip-sdk</code> expects. Give its client the URL of this
 service instead of the hosted one; the client adds <code>/v2</code> itself.</p>
 ${codeBlock(
@@ -120,10 +115,8 @@ for await (const message of api.searchAllMessages({ readyForManualExecOnly: true
   const request = await api.getMessageById(message.messageId);
 }`,
 )}`;
-}
 
-function pagination(): Html {
-  return html`
+const pagination = html`
 <p>A page holds up to <code>limit</code> messages, newest first: by send time, then by message id. While there are
 more, <code>pagination.cursor</code> is a token for the next page; on the last page it is <code>null</code>.</p>
 ${command(`curl '${EXAMPLE_ORIGIN}/v2/messages?status=FAILED&limit=2'`)}
@@ -146,42 +139,34 @@ while [ -n "$query" ]; do
   query=$(printf '%s' "$page" | jq -r '.pagination.cursor // empty | "limit=1000&cursor=" + .')
 done`,
 )}`;
-}
 
-function addresses(): Html {
-  return html`
+const addresses = html`
 <p>An address is compared as bytes, in whatever spelling its chain’s family allows: EVM in any letter case or
 left-padded to 32 bytes, SVM in base58 (where case matters), Aptos and Sui as hexadecimal with or without leading
 zeros, TON raw or friendly. EVM addresses are shown with their checksum. Text that is not a valid address
 in any family is rejected; a valid but unknown address or chain selector finds nothing.</p>`;
-}
 
-const statusMeanings: Record<Status, { readonly kind: string; readonly meaning: string }> = {
-  SENT: { kind: 'waiting', meaning: 'Sent; waiting for confirmation on the source chain.' },
-  SOURCE_FINALIZED: { kind: 'moving', meaning: 'Final on the source chain; ready for the protocol.' },
-  COMMITTED: { kind: 'moving', meaning: 'Committed on the destination chain (lanes up to 1.6).' },
-  BLESSED: { kind: 'verified', meaning: 'Approved and ready for execution (lanes up to 1.6).' },
-  VERIFYING: { kind: 'moving', meaning: 'Being verified (lanes above 1.6).' },
-  VERIFIED: { kind: 'verified', meaning: 'Verified and ready for execution (lanes above 1.6).' },
-  FAILED: {
-    kind: 'failed',
-    meaning: 'The execution failed; it can be repeated manually, and may then succeed.',
-  },
-  SUCCESS: { kind: 'done', meaning: 'Executed on the destination chain.' },
+const statusMeanings: Record<Status, readonly [style: string, meaning: string]> = {
+  SENT: ['waiting', 'Sent; waiting for confirmation on the source chain.'],
+  SOURCE_FINALIZED: ['moving', 'Final on the source chain; ready for the protocol.'],
+  COMMITTED: ['moving', 'Committed on the destination chain (lanes up to 1.6).'],
+  BLESSED: ['verified', 'Approved and ready for execution (lanes up to 1.6).'],
+  VERIFYING: ['moving', 'Being verified (lanes above 1.6).'],
+  VERIFIED: ['verified', 'Verified and ready for execution (lanes above 1.6).'],
+  FAILED: ['failed', 'The execution failed; it can be repeated manually, and may then succeed.'],
+  SUCCESS: ['done', 'Executed on the destination chain.'],
 };
 
-function statusTable(): Html {
-  return html`<p>A message moves down this table. Steps may be skipped; only a failed message can still change its outcome.</p>
+const statusTable = html`<p>A message moves down this table. Steps may be skipped; only a failed message can still change its outcome.</p>
 ${table(
   '',
   ['Status', 'Meaning'],
-  Object.entries(statusMeanings).map(([status, { kind, meaning }]) => [
-    html`<span class="status ${kind}">${status}</span>`,
+  Object.entries(statusMeanings).map(([status, [style, meaning]]) => [
+    html`<span class="status ${style}">${status}</span>`,
     meaning,
   ]),
   'Statuses of a message',
 )}`;
-}
 
 function errors(): Html {
   const example = {

@@ -6,10 +6,6 @@ export class Html {
   constructor(text: string) {
     this.text = text;
   }
-
-  toString(): string {
-    return this.text;
-  }
 }
 
 type Part = Html | string | number | readonly Part[];

@@ -1,6 +1,6 @@
 /** The OpenAPI 3.1 document, generated from the routes. */
 import { errorCatalogue } from '../../domain/errors.ts';
-import { namedSchemas, type SchemaName, schemaDescriptions } from '../routes/response-schema.ts';
+import { namedSchemas } from '../routes/response-schema.ts';
 import { type HeaderName, headerFields } from '../server/header-fields.ts';
 import { mediaTypesOf, pathsOf, type Route, type RouteParameter } from '../server/route.ts';
 import { exampleMessage } from './example-message.ts';
@@ -165,12 +165,16 @@ const errorName = (status: number) => `Error${status}`;
 
 /** One response for each error status, shared by all paths. */
 function errorResponses(): Record<string, Response> {
-  const statuses = [...new Set(Object.values(errorCatalogue).map(({ status }) => status))].sort();
+  const errors = Object.entries(errorCatalogue);
+  const statuses = [...new Set(errors.map(([, { status }]) => status))].sort();
   return Object.fromEntries(
     statuses.map((status) => [
       errorName(status),
       {
-        description: errorsOf(status),
+        description: errors
+          .filter(([, error]) => error.status === status)
+          .map(([code, { meaning }]) => `\`${code}\`: ${meaning}`)
+          .join('\n\n'),
         headers: references([...commonHeaderNames, ...(headersOfStatus[status] ?? [])]),
         content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
       },
@@ -182,18 +186,10 @@ function references(names: readonly HeaderName[]): Record<string, Reference> {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
-/** The codes of a status with their meanings. */
-function errorsOf(status: number): string {
-  return Object.entries(errorCatalogue)
-    .filter(([, entry]) => entry.status === status)
-    .map(([code, entry]) => `\`${code}\`: ${entry.meaning}`)
-    .join('\n\n');
-}
-
 /** The named schemas, with references to each other instead of copies. */
 function plainSchemas(): Record<string, JsonSchema> {
   const names = new Map<string, string>();
-  for (const [name, schema] of Object.entries(namedSchemas)) names.set(JSON.stringify(schema), name);
+  for (const [name, [schema]] of Object.entries(namedSchemas)) names.set(JSON.stringify(schema), name);
   const plain = (value: unknown, isRoot: boolean): unknown => {
     if (Array.isArray(value)) return value.map((element) => plain(element, false));
     if (typeof value !== 'object' || value === null) return value;
@@ -202,9 +198,9 @@ function plainSchemas(): Record<string, JsonSchema> {
     return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, plain(member, false)]));
   };
   return Object.fromEntries(
-    (Object.keys(namedSchemas) as SchemaName[]).map((name) => [
+    Object.entries(namedSchemas).map(([name, [schema, description]]) => [
       name,
-      { description: schemaDescriptions[name], ...(plain(namedSchemas[name], true) as JsonSchema) },
+      { description, ...(plain(schema, true) as JsonSchema) },
     ]),
   );
 }

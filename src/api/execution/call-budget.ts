@@ -1,9 +1,8 @@
 /**
  * Budget of the calls that visitors cause on RPC endpoints: a rate and a number a day for each network, over all worker
- * processes of a server.
- *
- * Each process counts what it spends and what the others report. Calls of two processes at the same moment may exceed the
- * rate; the next ones wait longer. The counts are in memory: a process that is restarted begins with what is reported to it.
+ * processes of a server. Each process counts what it spends and what the others report. Calls of two processes at the same
+ * moment may exceed the rate; the next ones wait longer. The counts are in memory: a process that is restarted begins with what
+ * is reported to it.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';

@@ -11,6 +11,7 @@ import {
   diagnose,
 } from '../../domain/manual-execution/diagnosis.ts';
 import { isSkipped } from '../../domain/manual-execution/message-order.ts';
+import { createExpiringCache } from '../server/expiring-cache.ts';
 import { BudgetError, type CallBudget } from './call-budget.ts';
 import type { ReadyExecution } from './execution-preparation.ts';
 
@@ -44,26 +45,9 @@ export type DiagnosisOutcome = (typeof diagnosisOutcomes)[number];
 const MAX_CONCURRENT = 8;
 /** Simulations of one diagnosis may take so long together. */
 const TIMEOUT_MS = 30_000;
-/** How long a diagnosis is served again. */
+/** How long a diagnosis is served again, and how many are kept. */
 const TTL_MS = 5_000;
-/** Messages of which diagnoses are kept. */
-const MAX_MESSAGES = 500;
-
-interface Entry {
-  readonly diagnosis: Promise<Diagnosis>;
-  /** On the clock of performance.now(); infinite while it is under way. */
-  validUntil: number;
-}
-
-/** A message in one state. */
-interface Subject {
-  /** Undefined where no endpoint is configured. */
-  readonly calls: DestinationCalls | undefined;
-  readonly entries: Map<number | undefined | typeof ANY_GAS_LIMIT, Entry>;
-}
-
-/** The key of an outcome that no gas limit changes. */
-const ANY_GAS_LIMIT = 'any';
+const MAX_KEPT = 500;
 
 export function createDiagnoses(options: {
   readonly destinations?: Destinations | undefined;
@@ -72,53 +56,51 @@ export function createDiagnoses(options: {
   readonly onOutcome?: (outcome: DiagnosisOutcome) => void;
 }) {
   const { destinations, budget, log, onOutcome } = options;
-  const subjects = new Map<string, Promise<Subject>>();
+  const trials = createExpiringCache<Diagnosis>(TTL_MS, MAX_KEPT);
+  const callOutcomes = createExpiringCache<CallOutcome>(TTL_MS, MAX_KEPT);
   let running = 0;
 
   const destinationOf = async ({ message }: ReadyExecution) =>
     destinations?.destinationOf(message.destNetworkInfo.chainSelector);
 
-  const openSubject = async (execution: ReadyExecution): Promise<Subject> => {
-    const { destNetworkInfo } = execution.message;
-    const destination = await destinationOf(execution);
-    if (!destination) return { calls: undefined, entries: new Map() };
-    const { calls, callsPerSecond } = destination;
-    const spend = (count: number) => budget.spend(destNetworkInfo, count, callsPerSecond);
-    const budgeted: DestinationCalls = {
+  /**
+   * The calls of a message, within the budget. Those that no gas limit changes, such as the one for its state, are cached:
+   * visitors try several limits, and each trial would ask again.
+   */
+  const callsOf = (execution: ReadyExecution, { calls, callsPerSecond }: Destination): DestinationCalls => {
+    const { stateCall, thresholdCall, order } = execution.prepared;
+    const cacheable = [stateCall, thresholdCall?.data, order?.nonceCall, order?.managerCall?.data];
+    const spend = (count: number) => budget.spend(execution.message.destNetworkInfo, count, callsPerSecond);
+    return {
       async simulate(asked) {
+        const keys = asked.map(({ data }) => `${subjectOf(execution)} ${data}`);
+        const known = keys.map(callOutcomes.find);
+        const missing = asked.filter((_, place) => known[place] === undefined);
+        // The block is that of the calls which are sent now.
+        const sent = missing.length > 0 ? missing : asked;
         // The newest block is asked for too.
-        await spend(asked.length + 1);
-        return calls.simulate(asked);
+        const answer = spend(sent.length + 1).then(() => calls.simulate(sent));
+        const outcomes = asked.map((call, place): Promise<CallOutcome> => {
+          const earlier = known[place];
+          if (earlier && missing.length > 0) return earlier;
+          const outcome = answer.then(({ outcomes }) => outcomes[sent.indexOf(call)] as CallOutcome);
+          if (!earlier && cacheable.includes(call.data)) callOutcomes.add(keys[place] ?? '', outcome);
+          return outcome;
+        });
+        const [{ block }, ...found] = await Promise.all([answer, ...outcomes]);
+        return { block, outcomes: found };
       },
       async estimateGas(asked) {
         await spend(asked.length);
         return calls.estimateGas(asked);
       },
     };
-    const { stateCall, thresholdCall, order } = execution.prepared;
-    const cacheable = [stateCall, thresholdCall?.data, order?.nonceCall, order?.managerCall?.data].flatMap(
-      (data) => data ?? [],
-    );
-    return { calls: cacheCalls(budgeted, cacheable), entries: new Map() };
   };
 
-  /** A message that has changed since is another subject: it is tried anew. */
-  const subjectOf = (execution: ReadyExecution): Promise<Subject> => {
-    const key = `${execution.prepared.messageId} ${execution.message.status}`;
-    const subject = subjects.get(key) ?? openSubject(execution);
-    subjects.delete(key);
-    subjects.set(key, subject);
-    if (subjects.size > MAX_MESSAGES) subjects.delete(subjects.keys().next().value as string);
-    return subject;
-  };
-
-  const run = async (
-    execution: ReadyExecution,
-    gasLimit: number | undefined,
-    calls: DestinationCalls | undefined,
-  ): Promise<Diagnosis> => {
+  const run = async (execution: ReadyExecution, gasLimit: number | undefined): Promise<Diagnosis> => {
     const { name } = execution.message.destNetworkInfo;
-    if (!calls) throw new Error(`No endpoint of ${name} is configured.`);
+    const destination = await destinationOf(execution);
+    if (!destination) throw new Error(`No endpoint of ${name} is configured.`);
     if (running >= MAX_CONCURRENT) {
       onOutcome?.('refused');
       throw new ApiError('DIAGNOSIS_FAILED', 'Too many executions are being tried. Try again shortly.');
@@ -128,7 +110,7 @@ export function createDiagnoses(options: {
     const expired = new Promise<never>((_, reject) => {
       timeout.addEventListener('abort', () => reject(timeout.reason), { once: true });
     });
-    const trial = diagnose(execution.prepared, calls, {
+    const trial = diagnose(execution.prepared, callsOf(execution, destination), {
       gasLimit: gasLimit === undefined ? undefined : BigInt(gasLimit),
       committedAt: execution.committedAt,
       signal: timeout,
@@ -157,57 +139,18 @@ export function createDiagnoses(options: {
     canTry: async (execution: ReadyExecution) => (await destinationOf(execution)) !== undefined,
     /** Only where it can be tried. Throws an ApiError where it cannot be found out now. */
     async diagnose(execution: ReadyExecution, gasLimit?: number): Promise<Diagnosis> {
-      const { calls, entries } = await subjectOf(execution);
-      for (const [key, { validUntil }] of entries) if (validUntil <= performance.now()) entries.delete(key);
-      const known = entries.get(ANY_GAS_LIMIT) ?? entries.get(gasLimit);
-      if (known) return known.diagnosis;
-      const entry: Entry = {
-        diagnosis: run(execution, gasLimit, calls),
-        validUntil: Number.POSITIVE_INFINITY,
-      };
-      entries.set(gasLimit, entry);
-      entry.diagnosis.then(
-        ({ outcome, reason }) => {
-          entry.validUntil = performance.now() + TTL_MS;
-          if (outcome === 'executed' || outcome === 'not-yet' || isSkipped(reason))
-            entries.set(ANY_GAS_LIMIT, entry);
-        },
-        () => entries.delete(gasLimit),
-      );
-      return entry.diagnosis;
+      const forAnyGasLimit = `${subjectOf(execution)} any`;
+      const known = trials.find(forAnyGasLimit);
+      if (known) return known;
+      const trial = trials.get(`${subjectOf(execution)} ${gasLimit}`, () => run(execution, gasLimit));
+      const { outcome, reason } = await trial;
+      const isForAny = outcome === 'executed' || outcome === 'not-yet' || isSkipped(reason);
+      return isForAny ? trials.get(forAnyGasLimit, () => trial) : trial;
     },
   };
 }
 
-/**
- * Caches those simulated calls of one message that no gas limit changes, such as the one for its state: visitors try several
- * limits, and each trial would ask again.
- *
- * @param cacheable the data of those calls
- */
-function cacheCalls(destination: DestinationCalls, cacheable: readonly string[]): DestinationCalls {
-  const known = new Map<string, { readonly outcome: Promise<CallOutcome>; readonly validUntil: number }>();
-  return {
-    async simulate(calls) {
-      for (const [data, { validUntil }] of known) if (validUntil <= performance.now()) known.delete(data);
-      const missing = calls.filter(({ data }) => !known.has(data));
-      // The block is that of the calls which are sent now.
-      const sent = missing.length > 0 ? missing : calls;
-      const answer = destination.simulate(sent);
-      const validUntil = performance.now() + TTL_MS;
-      const outcomes = calls.map((call): Promise<CallOutcome> => {
-        const earlier = known.get(call.data);
-        if (earlier && missing.length > 0) return earlier.outcome;
-        const outcome = answer.then(({ outcomes }) => outcomes[sent.indexOf(call)] as CallOutcome);
-        if (!cacheable.includes(call.data)) return outcome;
-        known.set(call.data, { outcome, validUntil });
-        // The waiting callers see the failure; the next one asks again.
-        outcome.catch(() => known.delete(call.data));
-        return outcome;
-      });
-      const [{ block }, ...found] = await Promise.all([answer, ...outcomes]);
-      return { block, outcomes: found };
-    },
-    estimateGas: (calls) => destination.estimateGas(calls),
-  };
+/** A message that has changed since is another subject: it is tried anew. */
+function subjectOf({ prepared, message }: ReadyExecution): string {
+  return `${prepared.messageId} ${message.status}`;
 }

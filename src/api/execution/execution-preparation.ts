@@ -3,7 +3,6 @@ import { setImmediate } from 'node:timers/promises';
 import type { ErrorCode } from '../../domain/errors.ts';
 import type { Hex } from '../../domain/manual-execution/abi-encoding.ts';
 import {
-  type Fields,
   fieldsOf,
   integerOf,
   listOf,
@@ -30,6 +29,7 @@ import {
 } from '../../store/query/execution-inputs.ts';
 import type { Store } from '../../store/store.ts';
 import { unknownMessage } from '../routes/requested-message.ts';
+import { createExpiringCache } from '../server/expiring-cache.ts';
 
 /** An execution that can be sent or tried. */
 export interface ReadyExecution {
@@ -56,11 +56,7 @@ export type Preparation = ReadyExecution | BlockedExecution;
 
 type Reads = Pick<Store, 'executionInputs' | 'findMessage' | 'networkProgress' | 'simulated'>;
 
-/** @param digits of the message id */
-export async function prepareExecution(store: Reads, digits: string): Promise<Preparation> {
-  const stored = await store.findMessage(digits);
-  if (!stored) throw await unknownMessage(store, digits);
-  const message = JSON.parse(stored.record) as Message;
+async function prepareExecution(store: Reads, digits: string, message: Message): Promise<Preparation> {
   const blocked = (code: ErrorCode, text: string): BlockedExecution => ({
     kind: 'blocked',
     message,
@@ -130,39 +126,32 @@ function prepare(
   switch (inputs.kind) {
     case 'batch':
       return prepareFrom(messageId, message, inputs, parsedOneByOne(inputs.batch));
-    case 'verified': {
-      const { offramp, encodedMessage, verifications } = inputs;
-      const material = {
-        offramp,
-        encodedMessage,
-        verifierAddresses: verifications.map(({ verifier }) => verifier),
-        ccvData: verifications.map(({ data }) => data),
-      };
-      return prepareVerified(messageId, material, lane);
-    }
+    case 'verified':
+      return prepareVerified(messageId, verifiedMaterial(inputs), lane);
     case 'mirrored': {
       const body = fieldsOf(parseExactJson(inputs.body), 'the answer');
-      return 'encodedMessage' in body
-        ? prepareVerified(messageId, verifiedFields(body), lane)
-        : prepareFrom(
-            messageId,
-            message,
-            { offramp: textOf(body.offramp, 'offramp'), merkleRoot: textOf(body.merkleRoot, 'merkleRoot') },
-            listOf(body.messageBatch, 'messageBatch'),
-          );
+      const { offramp, encodedMessage, verifierAddresses, ccvData, verificationComplete } = body;
+      if (!('encodedMessage' in body)) {
+        const root = {
+          offramp: textOf(offramp, 'offramp'),
+          merkleRoot: textOf(body.merkleRoot, 'merkleRoot'),
+        };
+        return prepareFrom(messageId, message, root, listOf(body.messageBatch, 'messageBatch'));
+      }
+      if (verificationComplete === false) throw new UnusableInputsError('the verification is not complete');
+      return prepareVerified(messageId, { offramp, encodedMessage, verifierAddresses, ccvData }, lane);
     }
   }
 }
 
-function verifiedFields({
-  offramp,
-  encodedMessage,
-  verifierAddresses,
-  ccvData,
-  verificationComplete,
-}: Fields) {
-  if (verificationComplete === false) throw new UnusableInputsError('the verification is not complete');
-  return { offramp, encodedMessage, verifierAddresses, ccvData };
+/** Under the names that the API has for them. */
+export function verifiedMaterial({ offramp, encodedMessage, verifications }: VerifiedInputs) {
+  return {
+    offramp,
+    encodedMessage,
+    verifierAddresses: verifications.map(({ verifier }) => verifier),
+    ccvData: verifications.map(({ data }) => data),
+  };
 }
 
 /** Undefined for a version that is not known. */
@@ -236,15 +225,10 @@ export function evmChainId({ destNetworkInfo }: Message): number | null {
 }
 
 /** Why inputs are unavailable: the error code, and a sentence that continues `Message 0x…`. */
-export function unavailableInputs(inputs: UnavailableInputs): {
-  readonly code: ErrorCode;
-  readonly text: string;
-} {
-  const isEarly = inputs.reason === 'not committed';
-  return {
-    code: isEarly ? 'EXECUTION_INPUTS_NOT_READY' : 'EXECUTION_INPUTS_NOT_FOUND',
-    text: describeMissing(inputs),
-  };
+export function unavailableInputs(inputs: UnavailableInputs) {
+  const code =
+    inputs.reason === 'not committed' ? 'EXECUTION_INPUTS_NOT_READY' : 'EXECUTION_INPUTS_NOT_FOUND';
+  return { code, text: describeMissing(inputs) } as const;
 }
 
 function describeMissing({ reason, run, missing = [], bytes = 0 }: UnavailableInputs): string {
@@ -284,14 +268,6 @@ function runText({ from, to }: SequenceRun): string {
 
 export type Preparations = ReturnType<typeof createPreparations>;
 
-interface Entry {
-  readonly record: string;
-  readonly preparation: Promise<Preparation>;
-  readonly bytes: number;
-  /** On the clock of performance.now(); infinite while it is under way. */
-  validUntil: number;
-}
-
 /** A reorganisation can replace the root of a message without a change of its record. */
 const TTL_MS = 10_000;
 const MAX_BYTES = 64 * 1024 * 1024;
@@ -299,53 +275,21 @@ const MAX_BYTES = 64 * 1024 * 1024;
 const BYTES_PER_CHARACTER = 6;
 
 /**
- * Cache of prepared executions: single-flight for each message, valid for seconds and while the record is the same. A large
- * batch takes a second of CPU time to hash, and a visitor asks for the diagnosis, the transaction and several gas limits.
+ * Prepared executions, cached by the record. A large batch takes a second of CPU time to hash, and a visitor asks for the
+ * diagnosis, the transaction and several gas limits.
  */
 export function createPreparations(store: Reads, ttlMs = TTL_MS) {
-  const entries = new Map<string, Entry>();
-  let bytes = 0;
-
-  const remove = (digits: string, entry: Entry | undefined) => {
-    if (entry === undefined || entries.get(digits) !== entry) return;
-    entries.delete(digits);
-    bytes -= entry.bytes;
-  };
-
-  const add = (digits: string, record: string): Entry => {
-    const entry: Entry = {
-      record,
-      preparation: prepareExecution(store, digits),
-      bytes: BYTES_PER_CHARACTER * record.length,
-      validUntil: Number.POSITIVE_INFINITY,
-    };
-    remove(digits, entries.get(digits));
-    entries.set(digits, entry);
-    bytes += entry.bytes;
-    for (const [oldest, other] of entries) {
-      if (bytes <= MAX_BYTES) break;
-      remove(oldest, other);
-    }
-    entry.preparation.then(
-      ({ kind }) => {
-        // What prevents an execution may change at any moment, and is quick to find.
-        if (kind === 'ready') entry.validUntil = performance.now() + ttlMs;
-        else remove(digits, entry);
-      },
-      () => remove(digits, entry),
-    );
-    return entry;
-  };
-
+  // What prevents an execution may change at any moment, and is quick to find.
+  const isKept = ({ kind }: Preparation) => kind === 'ready';
+  const cache = createExpiringCache<Preparation>(ttlMs, MAX_BYTES, isKept);
   return {
     /** @param digits of the message id */
     async prepare(digits: string): Promise<Preparation> {
-      const { record } = (await store.findMessage(digits)) ?? {};
-      // It says that the message is not known.
-      if (record === undefined) return prepareExecution(store, digits);
-      const known = entries.get(digits);
-      const isCurrent = known?.record === record && known.validUntil > performance.now();
-      return (isCurrent ? known : add(digits, record)).preparation;
+      const stored = await store.findMessage(digits);
+      if (!stored) throw await unknownMessage(store, digits);
+      const { record } = stored;
+      const prepareAnew = () => prepareExecution(store, digits, JSON.parse(record) as Message);
+      return cache.get(record, prepareAnew, BYTES_PER_CHARACTER * record.length);
     },
   };
 }

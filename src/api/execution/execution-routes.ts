@@ -10,9 +10,10 @@ import { isSkipped } from '../../domain/manual-execution/message-order.ts';
 import { transactionGas } from '../../domain/manual-execution/transaction-gas.ts';
 import type { Message } from '../../domain/message.ts';
 import { hasAllVerifications, knownVerifications } from '../../domain/verification.ts';
-import type { BatchInputs, VerifiedInputs } from '../../store/query/execution-inputs.ts';
+import type { BatchInputs } from '../../store/query/execution-inputs.ts';
 import { integer, parametersOf } from '../routes/query-parameters.ts';
 import { messageIdDigits, unknownMessage } from '../routes/requested-message.ts';
+import { json } from '../server/caching.ts';
 import type { Route } from '../server/route.ts';
 import type { Diagnoses } from './diagnoses.ts';
 import {
@@ -23,6 +24,7 @@ import {
   tokensAt,
   unavailableInputs,
   uncheckedOrder,
+  verifiedMaterial,
 } from './execution-preparation.ts';
 import {
   Diagnosis,
@@ -65,7 +67,9 @@ export const executionRoutes: readonly Route[] = [
         throw new ApiError(code, `Message 0x${digits} ${text}`);
       }
       if (inputs.kind === 'mirrored') return { body: inputs.body };
-      return { body: inputs.kind === 'batch' ? batchBody(inputs) : verifiedBody(inputs) };
+      if (inputs.kind === 'batch') return { body: batchBody(inputs) };
+      const verificationComplete = inputs.isComplete;
+      return json<Verified>({ ...verifiedMaterial(inputs), verificationComplete });
     },
   },
   {
@@ -105,7 +109,7 @@ export const executionRoutes: readonly Route[] = [
     errors: [404],
     async handle({ path }, { preparations, diagnoses }) {
       const preparation = await preparations.prepare(messageIdDigits(path));
-      return { body: JSON.stringify(await diagnosisBody(preparation, diagnoses)) };
+      return json<Diagnosis>(await diagnosisBody(preparation, diagnoses));
     },
   },
   {
@@ -130,7 +134,7 @@ export const executionRoutes: readonly Route[] = [
           `Message 0x${digits} ${message.verifiers ? 'is not verified yet, as far as is known here' : 'has no verifiers'}.`,
         );
       }
-      return { body: JSON.stringify(resultsOf(message)) };
+      return json<VerifierResults>(resultsOf(message));
     },
   },
 ];
@@ -146,17 +150,6 @@ function batchBody({ message, offramp, merkleRoot, batch }: BatchInputs): string
     merkleRoot,
   });
   return `${rest.slice(0, -1)},"messageBatch":[${batch.join(',')}]}`;
-}
-
-function verifiedBody({ offramp, encodedMessage, verifications, isComplete }: VerifiedInputs): string {
-  const body: Verified = {
-    offramp,
-    encodedMessage,
-    verifierAddresses: verifications.map(({ verifier }) => verifier),
-    ccvData: verifications.map(({ data }) => data),
-    verificationComplete: isComplete,
-  };
-  return JSON.stringify(body);
 }
 
 /** An off-ramp takes a gas limit only where it is not lower than the message's own. */
@@ -205,9 +198,9 @@ function untried(
   const { message, prepared } = execution;
   const { unknownPools } = prepared;
   if (unknownPools.length > 0) {
-    const tokens = tokensAt(message, unknownPools);
-    const gasNote = `${why} Whether the pool of ${tokens} needs an attestation is not known: its data is of an unknown kind.`;
-    return { trial, gas: null, gasNote };
+    const pool = `the pool of ${tokensAt(message, unknownPools)}`;
+    const problem = `Whether ${pool} needs an attestation is not known: its data is of an unknown kind.`;
+    return { trial, gas: null, gasNote: `${why} ${problem}` };
   }
   const limit = gasLimit === undefined ? undefined : BigInt(gasLimit);
   const { gas, note } = transactionGas(prepared, limit, null);
@@ -257,26 +250,23 @@ function decimalIntegers(_key: string, value: unknown): unknown {
 }
 
 export async function diagnosisBody(preparation: Preparation, diagnoses: Diagnoses): Promise<Diagnosis> {
+  const { messageId, destNetworkInfo } = preparation.message;
+  const network = destNetworkInfo.name;
+  const untried = (outcome: Diagnosis['outcome'], text: string): Diagnosis => {
+    const unknown = { gasLimit: null, gas: null, reason: null, opensAt: null, block: null };
+    return { messageId, network, outcome, text, ...unknown };
+  };
   if (preparation.kind === 'blocked')
-    return untriedBody(
-      preparation.message,
-      outcomesOfCodes[preparation.code] ?? 'impossible',
-      preparation.text,
-    );
-  const { message, prepared } = preparation;
+    return untried(outcomesOfCodes[preparation.code] ?? 'impossible', preparation.text);
   if (!(await diagnoses.canTry(preparation))) {
-    return preparation.isOpen
-      ? untriedBody(
-          message,
-          'untried',
-          `This service has no endpoint of ${message.destNetworkInfo.name}, so it cannot simulate the execution.${uncheckedOrder(preparation)}`,
-        )
-      : untriedBody(message, 'not-yet', notOpenText(preparation));
+    if (!preparation.isOpen) return untried('not-yet', notOpenText(preparation));
+    const why = `This service has no endpoint of ${network}, so it cannot simulate the execution.`;
+    return untried('untried', `${why}${uncheckedOrder(preparation)}`);
   }
   const { outcome, text, gasLimit, gas, reason, opensAt, block } = await diagnoses.diagnose(preparation);
   return {
-    messageId: prepared.messageId,
-    network: message.destNetworkInfo.name,
+    messageId: preparation.prepared.messageId,
+    network,
     outcome,
     text,
     gasLimit: gasLimit?.toString() ?? null,
@@ -292,20 +282,6 @@ const outcomesOfCodes: Partial<Record<ErrorCode, Diagnosis['outcome']>> = {
   EXECUTION_INPUTS_NOT_READY: 'not-yet',
   EXECUTION_INPUTS_NOT_FOUND: 'not-yet',
 };
-
-function untriedBody(message: Message, outcome: Diagnosis['outcome'], text: string): Diagnosis {
-  return {
-    messageId: message.messageId,
-    network: message.destNetworkInfo.name,
-    outcome,
-    text,
-    gasLimit: null,
-    gas: null,
-    reason: null,
-    opensAt: null,
-    block: null,
-  };
-}
 
 function resultsOf(message: Message): VerifierResults {
   const verifications = knownVerifications(message);

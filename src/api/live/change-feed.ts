@@ -1,9 +1,7 @@
 /**
- * Change feed: every change of the store, as it becomes visible, for all followers in this process.
- *
- * One connection listens and one reader reads, however many follow. A notification wakes the feed, which then reads the
- * history. Positions have no gaps and become visible in order, so reading everything after the last position neither
- * misses nor repeats a change.
+ * Change feed: every change of the store, as it becomes visible, for all followers in this process, with one listener and one
+ * reader. A notification wakes the feed, which then reads the history. Positions have no gaps and become visible in order, so
+ * reading everything after the last position neither misses nor repeats a change.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { attemptJson } from '../../domain/attempts.ts';
@@ -18,17 +16,12 @@ import {
   messageAtChange,
   type RecordedChange,
 } from '../../store/query/history.ts';
+import { createSharedRun } from '../../store/reads/reads.ts';
 import type { Store } from '../../store/store.ts';
 import type { ChangeEvent } from '../routes/history-schema.ts';
 
 /** Receives changes in order, none twice. Must not throw. */
 export type Follower = (changes: readonly FeedChange[]) => void;
-
-export interface Following {
-  /** The follower is called with every change after this position, in order. */
-  readonly from: number;
-  stop(): void;
-}
 
 export type ChangeFeed = ReturnType<typeof createChangeFeed>;
 
@@ -73,14 +66,8 @@ export class FeedChange {
           ? this.message
           : (Object.fromEntries(summaryKeys.map((name) => [name, this.message[name]])) as MessageSummary);
       const attempt = attemptAtChange(this.recorded, this.message);
-      const data: ChangeEvent = {
-        position,
-        change,
-        status,
-        previousStatus,
-        message,
-        ...(attempt && { attempt: attemptJson(attempt) }),
-      };
+      const brought = attempt && { attempt: attemptJson(attempt) };
+      const data: ChangeEvent = { position, change, status, previousStatus, message, ...brought };
       event = Buffer.from(`id: ${position}\nevent: ${change}\ndata: ${JSON.stringify(data)}\n\n`);
       this.#events.set(view, event);
     }
@@ -109,7 +96,6 @@ export function createChangeFeed(store: Pick<Store, 'changesAfter' | 'latestPosi
   let listener: ChangeListener | undefined;
   /** The position up to which the feed has read; undefined while it is idle. */
   let position: number | undefined;
-  let starting: Promise<void> | undefined;
   let reading: Promise<void> | undefined;
   let hasMore = false;
   /** When the position of the store was last known (monotonic ms). */
@@ -167,24 +153,21 @@ export function createChangeFeed(store: Pick<Store, 'changesAfter' | 'latestPosi
     }
   };
 
-  const start = async () => {
+  const start = createSharedRun(async () => {
     listener ??= store.onChanges(wake);
     checkedAt = performance.now();
     const latest = Number(await store.latestPosition());
     if (position !== undefined) return;
     position = latest;
     recent.clear();
-  };
+  });
 
   const startedPosition = async (): Promise<number> => {
     while (position === undefined) {
       if (stopping.signal.aborted) {
         throw new ApiError('SERVICE_UNAVAILABLE', 'This server is stopping. Try again shortly.');
       }
-      starting ??= start().finally(() => {
-        starting = undefined;
-      });
-      await starting;
+      await start();
     }
     return position;
   };
@@ -211,10 +194,10 @@ export function createChangeFeed(store: Pick<Store, 'changesAfter' | 'latestPosi
     position: startedPosition,
 
     /**
-     * Follows all changes after a position. Changes that the feed has read already are passed on before this returns.
-     * Undefined where it no longer has all of them: read the history from there and try again.
+     * Follows all changes after a position, until the returned function is called. Changes that the feed has read already are
+     * passed on before this returns. Undefined where it no longer has all of them: read the history from there and try again.
      */
-    followFrom(from: number, follower: Follower): Following | undefined {
+    followFrom(from: number, follower: Follower): (() => void) | undefined {
       if (position === undefined || stopping.signal.aborted) return undefined;
       if (from < position) {
         const missed = recent.between(from, position);
@@ -223,30 +206,25 @@ export function createChangeFeed(store: Pick<Store, 'changesAfter' | 'latestPosi
       }
       // The client may have read further in another process than this feed.
       const isAhead = from > position;
-      const own: Follower = isAhead
-        ? (changes) => follower(changes.filter((change) => change.position > from))
-        : (changes) => follower(changes);
+      const own: Follower = (changes) =>
+        follower(isAhead ? changes.filter((change) => change.position > from) : changes);
       followers.add(own);
       wake();
-      return { from, stop: () => followers.delete(own) };
+      return () => followers.delete(own);
     },
 
     /** Follows one message; changes of other messages cost it nothing. */
-    async followMessage(messageId: string, follower: (change: FeedChange) => void): Promise<Following> {
+    async followMessage(messageId: string, follower: (change: FeedChange) => void): Promise<() => void> {
       // The feed may become idle before this continues; from here to `wake` everything is synchronous.
       while (position === undefined) await startedPosition();
-      const from = position;
       const sameMessage = messageFollowers.get(messageId) ?? new Set();
       messageFollowers.set(messageId, sameMessage.add(follower));
       messageFollowerCount++;
       wake();
-      return {
-        from,
-        stop: () => {
-          if (!sameMessage.delete(follower)) return;
-          messageFollowerCount--;
-          if (sameMessage.size === 0) messageFollowers.delete(messageId);
-        },
+      return () => {
+        if (!sameMessage.delete(follower)) return;
+        messageFollowerCount--;
+        if (sameMessage.size === 0) messageFollowers.delete(messageId);
       };
     },
 

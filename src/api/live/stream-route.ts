@@ -1,10 +1,9 @@
 /**
  * Change stream: every change as a server-sent event, resumable at any position.
  *
- * A stream has a position. Later changes come from the history, page by page, as fast as the client reads them
- * (backpressure). Once the feed has all changes after the position, the stream follows the feed. A client that falls
- * behind is served from the history again, so that its buffer stays bounded; one that reads nothing is dropped. Nothing
- * is repeated or missed, because positions have no gaps.
+ * Changes after the position of a stream come from the history, as fast as the client reads them, until the feed has all that
+ * follow; then the stream follows the feed. A client that falls behind is served from the history again, so that its buffer
+ * stays bounded; one that reads nothing is dropped. Nothing is repeated or missed, because positions have no gaps.
  */
 import { Readable } from 'node:stream';
 import { ApiError } from '../../domain/errors.ts';
@@ -15,8 +14,7 @@ import type { Store } from '../../store/store.ts';
 import { searchQueryParameters } from '../routes/query-parameters.ts';
 import type { Route, RouteContext } from '../server/route.ts';
 import type { RouteRequest } from '../server/route-request.ts';
-import type { ChangeFeed, FeedChange, Following } from './change-feed.ts';
-import type { Live } from './live.ts';
+import type { FeedChange } from './change-feed.ts';
 
 /** How long the client waits before it reconnects (`retry:`). */
 const RECONNECT_PAUSE_MS = 2_000;
@@ -71,12 +69,8 @@ async function openStream(request: RouteRequest, { store, feed, live }: RouteCon
   const { filters, view = 'full', after } = parseFilters(request.query, { view: parseView, after: position });
   const header = request.headers['last-event-id'];
   // EventSource sends no header before the first id, or an empty one.
-  const { 'Last-Event-ID': lastEventId } = parseParameters(
-    header ? [['Last-Event-ID', String(header)]] : [],
-    {
-      'Last-Event-ID': position,
-    },
-  );
+  const sent = header ? [['Last-Event-ID', String(header)] as const] : [];
+  const { 'Last-Event-ID': lastEventId } = parseParameters(sent, { 'Last-Event-ID': position });
   const resumeAt = lastEventId ?? after;
   const releaseSlot = live.streams.acquire(request.client);
   try {
@@ -90,23 +84,12 @@ async function openStream(request: RouteRequest, { store, feed, live }: RouteCon
       releaseSlot();
       return { body: Readable.from([]), headers: streamHeaders };
     }
-    const stream = new ChangeStream({
-      feed,
-      live,
-      filters,
-      view,
-      from: resumeAt ?? latest,
-      client: request.client,
-      disconnect: request.disconnect,
-    });
+    const { client, disconnect } = request;
+    const from = resumeAt ?? latest;
+    const stream = new ChangeStream({ feed, live, filters, view, from, client, disconnect });
     stream.once('close', releaseSlot);
-    signal.addEventListener(
-      'abort',
-      () => stream.finish('closing', 'the server is shutting down; reconnect'),
-      {
-        once: true,
-      },
-    );
+    const close = () => stream.finish('closing', 'the server is shutting down; reconnect');
+    signal.addEventListener('abort', close, { once: true });
     return { body: stream, headers: streamHeaders };
   } catch (error) {
     releaseSlot();
@@ -128,14 +111,12 @@ async function rejectFuture(store: Store, position: number, parameter: string): 
   ]);
 }
 
-interface StreamOptions {
-  readonly client: string;
-  readonly feed: ChangeFeed;
-  readonly live: Live;
+interface StreamOptions
+  extends Pick<RouteContext, 'feed' | 'live'>,
+    Pick<RouteRequest, 'client' | 'disconnect'> {
   readonly filters: Filters;
   readonly view: View;
   readonly from: number;
-  readonly disconnect: RouteRequest['disconnect'];
 }
 
 class ChangeStream extends Readable {
@@ -147,7 +128,7 @@ class ChangeStream extends Readable {
   /** Events that the client has not read, beyond Node's own small buffer. */
   #buffered: { readonly bytes: Buffer; readonly since: number }[] = [];
   #bufferedBytes = 0;
-  #following: Following | undefined;
+  #stopFollowing: (() => void) | undefined;
   #isCatchingUp = false;
   #isFinished = false;
   #onDrained: (() => void) | undefined;
@@ -158,12 +139,8 @@ class ChangeStream extends Readable {
     this.#options = options;
     this.#position = options.from;
     this.#filtersKey = Object.keys(options.filters).length === 0 ? '' : JSON.stringify(options.filters);
-    this.#buffer(
-      Buffer.from(
-        `retry: ${RECONNECT_PAUSE_MS}\nid: ${options.from}\nevent: ready\n` +
-          `data: {"position":"${options.from}"}\n\n`,
-      ),
-    );
+    const ready = `event: ready\ndata: {"position":"${options.from}"}\n\n`;
+    this.#buffer(Buffer.from(`retry: ${RECONNECT_PAUSE_MS}\nid: ${options.from}\n${ready}`));
     const { heartbeatMs, stalledMs } = options.live.limits;
     this.#timers.push(
       setInterval(() => this.#sendHeartbeat(), heartbeatMs),
@@ -185,9 +162,7 @@ class ChangeStream extends Readable {
   }
 
   override _read(): void {
-    while (this.#buffered.length > 0) {
-      const next = this.#buffered.shift();
-      if (!next) break;
+    for (let next = this.#buffered.shift(); next; next = this.#buffered.shift()) {
       this.#bufferedBytes -= next.bytes.length;
       if (!this.push(next.bytes)) break;
     }
@@ -201,8 +176,8 @@ class ChangeStream extends Readable {
 
   #stop(): void {
     this.#isFinished = true;
-    this.#following?.stop();
-    this.#following = undefined;
+    this.#stopFollowing?.();
+    this.#stopFollowing = undefined;
     for (const timer of this.#timers) clearTimeout(timer);
     this.#onDrained?.();
   }
@@ -216,38 +191,32 @@ class ChangeStream extends Readable {
       .finally(() => {
         this.#isCatchingUp = false;
         // The changes that the feed passed on at once may have exceeded the buffer.
-        if (!this.#isFinished && !this.#following) this.#catchUp();
+        if (!this.#isFinished && !this.#stopFollowing) this.#catchUp();
       });
   }
 
   async #readHistory(): Promise<void> {
-    const { feed } = this.#options;
+    const { feed, live, client } = this.#options;
     while (!this.#isFinished) {
       await this.#untilDrained();
       await feed.position();
-      if (this.#isFinished) return;
-      if (this.#followFeed()) return;
-      await this.#passNext();
+      if (this.#isFinished || this.#followFeed()) return;
+      // The next changes of the history, when it is the turn of this client.
+      await live.catchUp.next({
+        client,
+        position: this.#position,
+        isWanted: () => !this.#isFinished,
+        pass: (changes) => {
+          for (const change of changes) if (!this.#isFinished) this.#pass(change);
+        },
+      });
     }
-  }
-
-  /** Passes on the next changes of the history, when it is the turn of this client. */
-  #passNext(): Promise<void> {
-    const { live, client } = this.#options;
-    return live.catchUp.next({
-      client,
-      position: this.#position,
-      isWanted: () => !this.#isFinished,
-      pass: (changes) => {
-        for (const change of changes) if (!this.#isFinished) this.#pass(change);
-      },
-    });
   }
 
   #followFeed(): boolean {
     const { feed, live } = this.#options;
     let isBufferFull = false;
-    const following = feed.followFrom(this.#position, (changes) => {
+    const stopFollowing = feed.followFrom(this.#position, (changes) => {
       if (isBufferFull || this.#isFinished) return;
       for (const change of changes) {
         if (this.#bufferedBytes > live.limits.bufferedBytes) {
@@ -257,13 +226,13 @@ class ChangeStream extends Readable {
         this.#pass(change);
       }
       if (!isBufferFull) return;
-      this.#following?.stop();
-      this.#following = undefined;
+      this.#stopFollowing?.();
+      this.#stopFollowing = undefined;
       this.#catchUp();
     });
-    if (isBufferFull) following?.stop();
-    else this.#following = following;
-    return following !== undefined;
+    if (isBufferFull) stopFollowing?.();
+    else this.#stopFollowing = stopFollowing;
+    return stopFollowing !== undefined;
   }
 
   /** Buffers a change for the client if it matches the filters, and advances the position. */

@@ -1,9 +1,6 @@
 /**
- * The explorer: a web app whose built files are served from memory.
- *
- * It runs in the browser and reads the public API. This module serves its page, with a title and a link preview, and its
- * assets. Every path of the explorer gets the same page; its paths are singular where those of the API are plural, so
- * they never collide.
+ * The explorer: a web app that reads the public API. Its page, with a title and a link preview, and its assets are served from
+ * memory. Its paths are singular where those of the API are plural, so they never collide.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -29,28 +26,20 @@ export function createExplorer(
   basePath: string,
 ): { readonly paths: readonly ServedPath[]; readonly notFoundPage?: ServedPath } {
   const template = path.join(folder, 'index.html');
-  if (!existsSync(template)) return { paths: [...notBuilt(basePath), ...iconAndRobots] };
+  if (!existsSync(template)) return { paths: [notBuilt(basePath), ...iconAndRobots] };
   const page = createPage(readFileSync(template, 'utf8'), basePath);
   const assets = readAssets(path.join(folder, 'assets'));
   const paths: readonly ServedPath[] = [
     ...iconAndRobots,
-    ...pagePaths.map(
-      (pagePath): ServedPath => ({
-        path: pagePath,
-        mediaTypes: ['text/html'],
-        handle: (_request, { store }) => page(generalPreview, store.simulated),
-      }),
+    ...pagePaths.map((pagePath) =>
+      htmlPath(pagePath, (_request, { store }) => page(generalPreview, store.simulated)),
     ),
-    {
-      path: '/message/{messageId}',
-      mediaTypes: ['text/html'],
-      async handle({ path: { messageId = '' } }, context) {
-        // Without the database the page is served without a preview; the app shows the error.
-        const preview = await messagePreview(messageId, context).catch(() => generalPreview);
-        const response = page(preview ?? generalPreview, context.store.simulated);
-        return preview ? response : { ...response, status: 404 };
-      },
-    },
+    htmlPath('/message/{messageId}', async ({ path: { messageId = '' } }, context) => {
+      // Without the database the page is served without a preview; the app shows the error.
+      const preview = await messagePreview(messageId, context).catch(() => generalPreview);
+      const response = page(preview ?? generalPreview, context.store.simulated);
+      return preview ? response : { ...response, status: 404 };
+    }),
     {
       path: '/assets/{file}',
       mediaTypes: ['text/javascript', 'text/css'],
@@ -63,12 +52,15 @@ export function createExplorer(
   ];
   return {
     paths,
-    notFoundPage: {
-      path: '/*',
-      mediaTypes: ['text/html'],
-      handle: (_request, { store }) => ({ ...page(notFoundPreview, store.simulated), status: 404 }),
-    },
+    notFoundPage: htmlPath('/*', (_request, { store }) => ({
+      ...page(notFoundPreview, store.simulated),
+      status: 404,
+    })),
   };
+}
+
+function htmlPath(pagePath: string, handle: ServedPath['handle']): ServedPath {
+  return { path: pagePath, mediaTypes: ['text/html'], handle };
 }
 
 const ICON =
@@ -90,21 +82,16 @@ const iconAndRobots: readonly ServedPath[] = [
 ];
 
 /** Served in a checkout that was not built; the API works without the explorer. */
-const notBuilt = (basePath: string): readonly ServedPath[] => [
-  {
-    path: '/',
-    mediaTypes: ['text/html'],
-    handle: () => ({
-      status: 404,
-      freshness: 'checked',
-      body: html`<!doctype html>
+const notBuilt = (basePath: string) =>
+  htmlPath('/', () => ({
+    status: 404,
+    freshness: 'checked',
+    body: html`<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Lanescan</title>
 <p>The explorer is not built yet. Build it with <code>npm run build</code> and start Lanescan again.
 <p>The API works without it: see <a href="${basePath}/docs">${basePath}/docs</a>.
 </html>`.text,
-    }),
-  },
-];
+  }));
 
 // ---- The page
 
@@ -219,25 +206,20 @@ async function messagePreview(
 
 /** Their names contain a hash of their content, and the build has compressed them. */
 function readAssets(folder: string): ReadonlyMap<string, RouteResponse> {
+  const assets = new Map<string, RouteResponse>();
   const files = readdirSync(folder);
-  return new Map(
-    files.flatMap((file): [string, RouteResponse][] => {
-      const mediaType = assetTypes[path.extname(file)];
-      if (mediaType === undefined) return [];
-      const inCoding = (ending: string) =>
-        files.includes(`${file}${ending}`) ? readFileSync(path.join(folder, `${file}${ending}`)) : undefined;
-      const [br, gzip] = [inCoding('.br'), inCoding('.gz')];
-      return [
-        [
-          file,
-          {
-            body: readFileSync(path.join(folder, file), 'utf8'),
-            headers: { 'Content-Type': `${mediaType}; charset=utf-8` },
-            freshness: 'immutable',
-            compressed: { ...(br && { br }), ...(gzip && { gzip }) },
-          },
-        ],
-      ];
-    }),
-  );
+  const read = (file: string) => (files.includes(file) ? readFileSync(path.join(folder, file)) : undefined);
+  for (const file of files) {
+    const mediaType = assetTypes[path.extname(file)];
+    const body = mediaType && read(file);
+    if (!body) continue;
+    const [br, gzip] = [read(`${file}.br`), read(`${file}.gz`)];
+    assets.set(file, {
+      body,
+      headers: { 'Content-Type': `${mediaType}; charset=utf-8` },
+      freshness: 'immutable',
+      compressed: { ...(br && { br }), ...(gzip && { gzip }) },
+    });
+  }
+  return assets;
 }

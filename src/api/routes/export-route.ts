@@ -25,21 +25,15 @@ export interface ExportShape {
   readonly withAttempts: boolean;
 }
 
-export interface ExportBatch {
-  readonly text: string;
-  /** Messages in it. */
-  readonly rows: number;
-}
-
-/** The text of a file from its first line on. The first batch is read before anything is yielded. */
+/** The text of a file from its first line on, with the number of messages in each batch. Reads the first before it yields. */
 export async function* exportBatches(
   store: Pick<Store, 'exportRecords' | 'exportExecutions'>,
   filters: Filters,
   { format, withAttempts }: ExportShape,
   signal?: AbortSignal,
-): AsyncGenerator<ExportBatch> {
+): AsyncGenerator<{ readonly text: string; readonly rows: number }> {
   let head = exportHead(format, withAttempts);
-  const batchOf = (lines: string, rows: number): ExportBatch => {
+  const batchOf = (lines: string, rows: number) => {
     const text = head + lines;
     head = '';
     return { text, rows };
@@ -138,9 +132,9 @@ function exportFormat(text: string): ExportFormat {
   throw new InvalidValueError(`takes ${exportFormats.join(' or ')}`);
 }
 
-type Batches = AsyncGenerator<ExportBatch>;
+type Batches = ReturnType<typeof exportBatches>;
 
-async function firstOf(batches: Batches, disconnected: AbortSignal): Promise<IteratorResult<ExportBatch>> {
+async function firstOf(batches: Batches, disconnected: AbortSignal) {
   try {
     return await batches.next();
   } catch (error) {
@@ -159,7 +153,10 @@ async function firstOf(batches: Batches, disconnected: AbortSignal): Promise<Ite
  * The file in slices, like other long responses: a client that accepts none of them is cut off (`backpressure.ts`), which
  * ends the export's transaction and frees its connection.
  */
-async function* slices(first: IteratorResult<ExportBatch>, batches: Batches): AsyncGenerator<Buffer> {
+async function* slices(
+  first: Awaited<ReturnType<Batches['next']>>,
+  batches: Batches,
+): AsyncGenerator<Buffer> {
   try {
     for (let batch = first; !batch.done; batch = await batches.next()) {
       const bytes = Buffer.from(batch.value.text);

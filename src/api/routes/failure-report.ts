@@ -1,15 +1,13 @@
 /**
- * The reasons of failed messages, in groups: a cache of one pass over the newest failed messages.
- *
- * Return data is decoded here and not when it is stored, so that better tables of errors and new ABIs of the operator apply to
- * every message. One pass serves every window and every lane; it is repeated when the store has changed, but not more often
- * than every `maxAgeMs`.
+ * The reasons of failed messages, in groups: a cache of one pass over the newest failed messages. Return data is decoded here
+ * and not when it is stored, so that better tables of errors and new ABIs of the operator apply to every message. One pass
+ * serves every window and every lane; it is repeated when the store has changed, but not more often than every `maxAgeMs`.
  */
 import { setImmediate } from 'node:timers/promises';
 import { type ExecutionTerms, reasonOfDetails } from '../../domain/attempts.ts';
-import type { GroupedReason } from '../../domain/failures/failure-reason.ts';
-import { type ReasonGroup, reasonGroup } from '../../domain/failures/failure-reason.ts';
+import { type GroupedReason, type ReasonGroup, reasonGroup } from '../../domain/failures/failure-reason.ts';
 import type { FailedMessage, LaneNetworks } from '../../store/query/failed-messages.ts';
+import { createSharedRun } from '../../store/reads/reads.ts';
 import type { Store } from '../../store/store.ts';
 
 export interface GroupedFailure extends Omit<FailedMessage, 'details'> {
@@ -40,9 +38,9 @@ export function createFailureReports(
   maxAgeMs = DEFAULT_MAX_AGE_MS,
 ) {
   let latest: { readonly report: FailureReport; readonly version: string | undefined } | undefined;
-  let running: Promise<FailureReport> | undefined;
 
-  const make = async (): Promise<FailureReport> => {
+  /** Concurrent callers share one pass. */
+  const make = createSharedRun(async (): Promise<FailureReport> => {
     const madeAt = Date.now();
     // Read before the messages: a write in between makes the next call read again.
     const version = await store.version();
@@ -55,7 +53,7 @@ export function createFailureReports(
     };
     latest = { report, version };
     return report;
-  };
+  });
 
   const isCurrent = async (): Promise<boolean> => {
     if (!latest) return false;
@@ -64,14 +62,8 @@ export function createFailureReports(
   };
 
   return {
-    /** The latest report; concurrent callers share one pass. */
-    async get(): Promise<FailureReport> {
-      if (latest && (await isCurrent())) return latest.report;
-      running ??= make().finally(() => {
-        running = undefined;
-      });
-      return running;
-    },
+    /** The latest report. */
+    get: async (): Promise<FailureReport> => (latest && (await isCurrent()) ? latest.report : make()),
   };
 }
 

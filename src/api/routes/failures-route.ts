@@ -2,7 +2,7 @@
 import { attemptJson, attemptsOf, lastAttempt } from '../../domain/attempts.ts';
 import { messageIdList } from '../../domain/filters/parameter-values.ts';
 import type { Message } from '../../domain/message.ts';
-import type { LaneEnds } from '../../store/query/lanes.ts';
+import { json } from '../server/caching.ts';
 import type { Route } from '../server/route.ts';
 import { type FailureReport, type GroupedFailure, MAX_FAILURES } from './failure-report.ts';
 import {
@@ -48,13 +48,16 @@ export const failureRoutes: readonly Route[] = [
         store.failureDays({ ...ends, firstDay, lastDay: dayOf(now) }),
       ]);
       const chosen = report.failures.filter(
-        (failure) => isOnLane(failure, ends) && failure.sentAt >= firstDay,
+        ({ sentAt, sourceChainSelector, destChainSelector }) =>
+          sentAt >= firstDay &&
+          (ends.sourceChainSelector ?? sourceChainSelector) === sourceChainSelector &&
+          (ends.destChainSelector ?? destChainSelector) === destChainSelector,
       );
       const groups = groupsOf(chosen);
       const others = groups.slice(MAX_REASONS);
       // Older messages than those that were read may be of the window too.
       const isTruncated = report.isTruncated && (report.failures.at(-1)?.sentAt ?? '') >= firstDay;
-      const body: Failures = {
+      return json<Failures>({
         failed: days.reduce((sum, { failed }) => sum + failed, 0),
         counted: chosen.length,
         ...(isTruncated && { truncated: true as const }),
@@ -65,8 +68,7 @@ export const failureRoutes: readonly Route[] = [
             : { reasons: others.length, messages: others.reduce((sum, group) => sum + group.length, 0) },
         days: everyDay(firstDay, windowDays, days, { messages: 0, failed: 0 }),
         asOf: new Date(report.madeAt).toISOString(),
-      };
-      return { body: JSON.stringify(body) };
+      });
     },
   },
   {
@@ -82,28 +84,17 @@ export const failureRoutes: readonly Route[] = [
     async handle({ query }, { store }) {
       const { messageId = [] } = reasonParameters.parse(query);
       const found = await store.latestExecutions(messageId);
-      const body: MessageReasons = {
+      return json<MessageReasons>({
         data: found.flatMap(({ record, facts, removed }) => {
           const message = JSON.parse(record) as Message;
           const last = lastAttempt(attemptsOf(message, facts, removed));
           if (last?.outcome !== 'FAILED') return [];
           return [{ messageId: message.messageId, reason: attemptJson(last).reason }];
         }),
-      };
-      return { body: JSON.stringify(body) };
+      });
     },
   },
 ];
-
-function isOnLane(
-  failure: GroupedFailure,
-  { sourceChainSelector: source, destChainSelector: dest }: LaneEnds,
-) {
-  return (
-    (source === undefined || failure.sourceChainSelector === source) &&
-    (dest === undefined || failure.destChainSelector === dest)
-  );
-}
 
 type Group = [GroupedFailure, ...GroupedFailure[]];
 

@@ -6,8 +6,9 @@ import type { Message } from '../../domain/message.ts';
 import { networkBySelector } from '../../domain/networks/networks.ts';
 import { timeline } from '../../domain/timeline.ts';
 import type { HistoryEntry } from '../../store/query/history.ts';
+import { json } from '../server/caching.ts';
 import type { Route } from '../server/route.ts';
-import { Attempts, type Change, History } from './history-schema.ts';
+import { Attempts, type Change, History, type Stage } from './history-schema.ts';
 import { messageIdDigits, unknownMessage } from './requested-message.ts';
 
 export const historyRoutes: readonly Route[] = [
@@ -31,22 +32,18 @@ export const historyRoutes: readonly Route[] = [
       }
       const message = history.record === null ? undefined : (JSON.parse(history.record) as Message);
       const stages = message ? timeline(message, history.facts) : [];
-      const body: History = {
+      return json<History>({
         messageId: `0x${digits}`,
         status: message?.status ?? null,
-        stages: stages.map(({ status, at, network, blockNumber, transactionHash, dwellMs }) => ({
+        stages: stages.map(({ status, at, dwellMs, ...place }) => ({
           status,
           at,
-          network,
-          networkName: nameOf(network),
-          blockNumber,
-          transactionHash,
+          ...placeBody(place),
           dwellMs,
         })),
         changes: history.entries.map(changeBody),
         ...(history.isTruncated && { truncated: true as const }),
-      };
-      return { body: JSON.stringify(body) };
+      });
     },
   },
   {
@@ -65,20 +62,20 @@ export const historyRoutes: readonly Route[] = [
       const digits = messageIdDigits(path);
       const found = await store.messageExecutions(digits);
       if (!found) throw await unknownMessage(store, digits);
-      const body: Attempts = {
+      const message = JSON.parse(found.record) as Message;
+      return json<Attempts>({
         messageId: `0x${digits}`,
-        attempts: attemptsOf(JSON.parse(found.record) as Message, found.facts, found.removed).map(
-          attemptJson,
-        ),
+        attempts: attemptsOf(message, found.facts, found.removed).map(attemptJson),
         ...(found.isTruncated && { truncated: true as const }),
-      };
-      return { body: JSON.stringify(body) };
+      });
     },
   },
 ];
 
+type Place = Pick<Stage, 'network' | 'networkName' | 'blockNumber' | 'transactionHash'>;
+
 function changeBody(entry: HistoryEntry): Change {
-  const { position, change, status, previousStatus, recordedAt, occurredAt } = entry;
+  const { position, change, status, previousStatus, recordedAt, occurredAt, derived } = entry;
   return {
     position,
     change,
@@ -87,11 +84,8 @@ function changeBody(entry: HistoryEntry): Change {
     reorg: isReorg(entry),
     recordedAt,
     occurredAt,
-    network: entry.network,
-    networkName: nameOf(entry.network),
-    blockNumber: entry.blockNumber,
-    transactionHash: entry.transactionHash,
-    ...(entry.derived.length > 0 && { derived: [...entry.derived] }),
+    ...placeBody(entry),
+    ...(derived.length > 0 && { derived: [...derived] }),
   };
 }
 
@@ -101,6 +95,7 @@ function isReorg({ change, status, previousStatus }: HistoryEntry): boolean {
   return previousStatus !== null && statusRank(status) < statusRank(previousStatus);
 }
 
-function nameOf(network: string | null): string | null {
-  return network === null ? null : (networkBySelector(network)?.name ?? null);
+function placeBody({ network, blockNumber, transactionHash }: Omit<Place, 'networkName'>): Place {
+  const networkName = network === null ? null : (networkBySelector(network)?.name ?? null);
+  return { network, networkName, blockNumber, transactionHash };
 }

@@ -7,11 +7,12 @@ import type { Message, MessageSummary } from '../../domain/message.ts';
 import {
   count,
   dateTime,
+  daysOfWindow,
   decimal,
   flag,
+  laneNetworks,
   list,
   messageId,
-  named,
   oneOf,
   orNull,
   present,
@@ -210,11 +211,7 @@ const FailureGroup = Type.Object({
   messages: count('Messages that failed for this reason.'),
   readyForManualExecution: count('How many of them can be executed manually.'),
   lanes: list(
-    Type.Object({
-      sourceNetworkInfo: named('NetworkInfo'),
-      destNetworkInfo: named('NetworkInfo'),
-      messages: count('Messages of this reason on the lane.'),
-    }),
+    Type.Object({ ...laneNetworks, messages: count('Messages of this reason on the lane.') }),
     `The lanes with the most of them, at most ${REASON_LANES}.`,
   ),
   laneCount: count('On how many lanes in all.'),
@@ -237,14 +234,7 @@ export const Failures = Type.Object({
     Type.Object({ reasons: count('Further reasons.'), messages: count('Their messages.') }),
     'What is not listed; null where everything is.',
   ),
-  days: list(
-    Type.Object({
-      day: Type.String({ format: 'date', description: 'UTC.' }),
-      messages: count('Messages sent on this day.'),
-      failed: count('Those of them that are FAILED now.'),
-    }),
-    'Every day of the window, oldest first; today is the last.',
-  ),
+  days: daysOfWindow({ failed: count('Those of them that are FAILED now.') }),
   asOf: dateTime('When the reasons were grouped: some seconds ago at most, while messages change.'),
 });
 

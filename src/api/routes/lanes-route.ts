@@ -5,7 +5,8 @@
 import { ApiError } from '../../domain/errors.ts';
 import { address } from '../../domain/filters/parameter-values.ts';
 import { statuses } from '../../domain/lifecycle.ts';
-import type { DayCounts, LanePage } from '../../store/query/lanes.ts';
+import type { DayCounts } from '../../store/query/lanes.ts';
+import { json } from '../server/caching.ts';
 import type { Route } from '../server/route.ts';
 import { LaneLatency, LaneList, NAMED_RANGES, Stats, TOP_LANES } from './networks-schema.ts';
 import { chainSelector, integer, parametersOf } from './query-parameters.ts';
@@ -99,7 +100,14 @@ export const laneRoutes: readonly Route[] = [
         namedRanges: NAMED_RANGES,
         limit: MAX_LANES,
       });
-      return { body: JSON.stringify(lanesBody(page, windowDays)) };
+      return json<LaneList>({
+        data: page.lanes.map(({ delivery, onramps, ...lane }) => ({
+          ...lane,
+          delivery: { windowDays, ...delivery },
+          onramps,
+        })),
+        total: page.total,
+      });
     },
   },
   {
@@ -116,15 +124,14 @@ export const laneRoutes: readonly Route[] = [
     success: { description: 'The estimate.', schema: LaneLatency },
     errors: [404],
     async handle({ query }, { store }) {
-      const parameters = latencyParameters.parse(query);
-      const { numOfBlocks = 0, sourceTokenAddress = null } = parameters;
-      const { sourceChainSelector = '', destChainSelector = '' } = parameters;
+      const { numOfBlocks = 0, sourceTokenAddress = null, ...given } = latencyParameters.parse(query);
+      const { sourceChainSelector = '', destChainSelector = '' } = given;
       const ends = { sourceChainSelector, destChainSelector };
       const lane = await store.laneIdentity(ends);
       if (!lane) {
         throw new ApiError(
           'LANE_NOT_FOUND',
-          `No message from ${ends.sourceChainSelector} to ${ends.destChainSelector} is known here. ` +
+          `No message from ${sourceChainSelector} to ${destChainSelector} is known here. ` +
             'The lanes that are known are listed at /v2/lanes.',
         );
       }
@@ -133,9 +140,8 @@ export const laneRoutes: readonly Route[] = [
         { samples: LATENCY_SAMPLES, candidates: LATENCY_CANDIDATES },
       );
       if (times.length < LATENCY_MINIMUM)
-        throw insufficientData(times.length, numOfBlocks, sourceTokenAddress);
-      const latency: LaneLatency = { lane, totalMs: median(times) };
-      return { body: JSON.stringify(latency) };
+        throw insufficientData(times.length, numOfBlocks, sourceTokenAddress !== null);
+      return json<LaneLatency>({ lane, totalMs: median(times) });
     },
   },
 ];
@@ -160,7 +166,7 @@ export const statsRoutes: readonly Route[] = [
         firstDay: first,
         lastDay: dayOf(now),
       });
-      const stats: Stats = {
+      return json<Stats>({
         simulated: store.simulated,
         totals: all,
         days: everyDay(first, windowDays, days, { messages: 0, byStatus: noStatuses }),
@@ -170,24 +176,12 @@ export const statsRoutes: readonly Route[] = [
           ...counts,
         })),
         position,
-      };
-      return { body: JSON.stringify(stats) };
+      });
     },
   },
 ];
 
 const noStatuses = Object.fromEntries(statuses.map((status) => [status, 0])) as DayCounts['byStatus'];
-
-function lanesBody({ lanes, total }: LanePage, windowDays: number): LaneList {
-  return {
-    data: lanes.map(({ delivery, onramps, ...lane }) => ({
-      ...lane,
-      delivery: { windowDays, ...delivery },
-      onramps,
-    })),
-    total,
-  };
-}
 
 /** Rounded to whole milliseconds. */
 function median(times: readonly number[]): number {
@@ -197,21 +191,16 @@ function median(times: readonly number[]): number {
   return Math.max(0, Math.round((lower + upper) / 2));
 }
 
-function insufficientData(
-  found: number,
-  numOfBlocks: number,
-  sourceTokenAddress: readonly string[] | null,
-): ApiError {
-  const finality =
-    numOfBlocks === 0 ? 'with the chain’s own finality' : `with a finality of ${numOfBlocks} blocks`;
-  const token = sourceTokenAddress === null ? '' : ' and this token';
+function insufficientData(found: number, numOfBlocks: number, isOfToken: boolean): ApiError {
+  const finality = numOfBlocks === 0 ? 'the chain’s own finality' : `a finality of ${numOfBlocks} blocks`;
+  const conditions = `with ${finality}${isOfToken ? ' and this token' : ''}`;
   const hint =
-    numOfBlocks === 0 && sourceTokenAddress === null
+    numOfBlocks === 0 && !isOfToken
       ? 'Ask again when more has been delivered.'
       : 'Ask with fewer conditions, or when more has been delivered.';
   return new ApiError(
     'INSUFFICIENT_DATA',
     `Among the latest ${LATENCY_CANDIDATES} messages of this lane, ${found === 0 ? 'none' : `only ${found}`} ` +
-      `${found > 1 ? 'were' : 'was'} delivered ${finality}${token}; an estimate needs ${LATENCY_MINIMUM}. ${hint}`,
+      `${found > 1 ? 'were' : 'was'} delivered ${conditions}; an estimate needs ${LATENCY_MINIMUM}. ${hint}`,
   );
 }

@@ -1,13 +1,10 @@
 /** Message search, and one message by its id, at once or as soon as it has a status (long poll). */
 import { ApiError } from '../../domain/errors.ts';
 import { statusList } from '../../domain/filters/parameter-values.ts';
-import type { SearchQuery } from '../../domain/filters/query.ts';
 import { parseSearch, type RawParameters } from '../../domain/filters/search-parameters.ts';
 import { type Status, statusRank } from '../../domain/lifecycle.ts';
 import type { Message } from '../../domain/message.ts';
-import type { PageFrame } from '../../store/reads/reads.ts';
 import type { StoredRecord } from '../../store/store.ts';
-import type { Following } from '../live/change-feed.ts';
 import type { Freshness } from '../server/caching.ts';
 import type { Route, RouteContext } from '../server/route.ts';
 import type { RouteRequest } from '../server/route-request.ts';
@@ -50,7 +47,13 @@ export const messageRoutes: readonly Route[] = [
     handle: ({ url, query }, { store, responseCache }) =>
       responseCache.get(url, async () => {
         const search = parseSearch(query, store.cursors);
-        const { json, cursor, digest } = await store.search(search, frameOf(search));
+        const { limit } = search;
+        // The JSON around stored records, which are sent without parsing or serialising them.
+        const { json, cursor, digest } = await store.search(search, {
+          head: '{"data":[',
+          tail: (cursor) =>
+            `],"pagination":${JSON.stringify({ limit, hasNextPage: cursor !== null, cursor })}}`,
+        });
         return { body: json, validator: digest, headers: nextPageLink(cursor, query) };
       }),
   },
@@ -106,12 +109,7 @@ function withoutNullVerifiers(record: string): string {
   return record.replace(/(,"finality":\d+),"verifiers":null,/, '$1,');
 }
 
-interface Wait {
-  readonly statuses: readonly Status[];
-  readonly timeoutMs: number;
-}
-
-function parseWait(query: RawParameters): Wait | undefined {
+function parseWait(query: RawParameters) {
   const { waitFor, timeoutMs } = waitParameters.parse(query);
   if (waitFor) return { statuses: waitFor, timeoutMs: timeoutMs ?? DEFAULT_WAIT_MS };
   if (timeoutMs === undefined) return undefined;
@@ -119,19 +117,15 @@ function parseWait(query: RawParameters): Wait | undefined {
   throw new ApiError('INVALID_PARAMETERS', `timeoutMs ${problem}`, [{ parameter: 'timeoutMs', problem }]);
 }
 
-interface Waited {
-  /** Undefined for a message that is not there. */
-  readonly record: string | undefined;
-  readonly outcome: 'reached' | 'passed' | 'timeout' | 'stopping';
-}
+type WaitOutcome = 'reached' | 'passed' | 'timeout' | 'stopping';
 
-/** Reads the database once, then waits for changes from the feed. */
+/** Reads the database once, then waits for changes from the feed. The record is undefined for a message that is not there. */
 async function waitForStatus(
   digits: string,
-  { statuses, timeoutMs }: Wait,
+  { statuses, timeoutMs }: NonNullable<ReturnType<typeof parseWait>>,
   { client, signal }: RouteRequest,
   { store, feed, live }: RouteContext,
-): Promise<Waited> {
+): Promise<{ readonly record: string | undefined; readonly outcome: WaitOutcome }> {
   const furthest = Math.max(...statuses.map(statusRank));
   const outcomeOf = (status: Status) => {
     if (statuses.includes(status)) return 'reached';
@@ -140,17 +134,17 @@ async function waitForStatus(
   /** The latest known record, from the database or from the feed. */
   let record: string | undefined;
   let hasFeedReported = false;
-  let end: (outcome: Waited['outcome']) => void = () => undefined;
-  const ended = new Promise<Waited['outcome']>((resolve) => {
+  let end: (outcome: WaitOutcome) => void = () => undefined;
+  const ended = new Promise<WaitOutcome>((resolve) => {
     end = resolve;
   });
 
   const releaseSlot = live.waiters.acquire(client);
   const timer = setTimeout(() => end('timeout'), timeoutMs);
-  let following: Following | undefined;
+  let stopFollowing: (() => void) | undefined;
   try {
     // Follows before it reads, so a change in between is not missed.
-    following = await feed.followMessage(`0x${digits}`, ({ recorded }) => {
+    stopFollowing = await feed.followMessage(`0x${digits}`, ({ recorded }) => {
       hasFeedReported = true;
       record = recorded.change === 'removed' ? undefined : recorded.record;
       const outcome = record === undefined ? undefined : outcomeOf(recorded.status);
@@ -168,7 +162,7 @@ async function waitForStatus(
     return { record, outcome };
   } finally {
     clearTimeout(timer);
-    following?.stop();
+    stopFollowing?.();
     releaseSlot();
   }
 }
@@ -190,12 +184,4 @@ function nextPageLink(cursor: string | null, query: RawParameters): Record<strin
   }
   const link = `<?${next}>; rel="next"`;
   return link.length > MAX_LINK_LENGTH ? {} : { Link: link };
-}
-
-/** The JSON around stored records, which are sent without parsing or serialising them. */
-function frameOf({ limit }: SearchQuery): PageFrame {
-  return {
-    head: '{"data":[',
-    tail: (cursor) => `],"pagination":${JSON.stringify({ limit, hasNextPage: cursor !== null, cursor })}}`,
-  };
 }

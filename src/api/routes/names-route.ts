@@ -12,8 +12,9 @@ import { type Label as DefinedLabel, definedLabels, labelsNamed } from '../../do
 import { MAX_SYMBOL_CHARACTERS, type Token as StoredToken } from '../../domain/names/tokens.ts';
 import { networkBySelector } from '../../domain/networks/networks.ts';
 import type { Store } from '../../store/store.ts';
+import { json } from '../server/caching.ts';
 import type { Route } from '../server/route.ts';
-import { type Label, LabelList, Lookup, type LookupMatch, type Token, TokenList } from './names-schema.ts';
+import { LabelList, Lookup, type LookupMatch, type Token, TokenList } from './names-schema.ts';
 import { chainSelector, integer, parametersOf } from './query-parameters.ts';
 
 /** A response lists at most this many tokens; `total` is the full number. */
@@ -55,8 +56,7 @@ export const tokenRoutes: readonly Route[] = [
     async handle({ query }, { store }) {
       const { chainSelector, address, symbol, limit = MAX_TOKENS } = tokenParameters.parse(query);
       const page = await store.tokens({ network: chainSelector, addresses: address, symbol, limit });
-      const list: TokenList = { data: page.tokens.map(tokenBody), total: page.total, pending: page.pending };
-      return { body: JSON.stringify(list) };
+      return json<TokenList>({ data: page.tokens.map(tokenBody), total: page.total, pending: page.pending });
     },
   },
 ];
@@ -106,8 +106,7 @@ export const lookupRoutes: readonly Route[] = [
     async handle({ query }, { store }) {
       const { text = '' } = lookupParameters.parse(query);
       const understood = searchableText(text);
-      const found: Lookup = { text: understood, data: await lookUp(store, understood) };
-      return { body: JSON.stringify(found) };
+      return json<Lookup>({ text: understood, data: await lookUp(store, understood) });
     },
   },
   {
@@ -122,15 +121,11 @@ export const lookupRoutes: readonly Route[] = [
     handle({ query }) {
       const { address } = labelParameters.parse(query);
       const labels = definedLabels().filter(({ bytes }) => address === undefined || address.includes(bytes));
-      const list: LabelList = { data: labels.map(labelBody), total: labels.length };
-      return { body: JSON.stringify(list) };
+      const data = labels.map(({ name, address, network }) => ({ name, address, chainSelector: network }));
+      return json<LabelList>({ data, total: labels.length });
     },
   },
 ];
-
-function labelBody({ name, address, network }: DefinedLabel): Label {
-  return { name, address, chainSelector: network };
-}
 
 const match = (kind: LookupMatch['kind'], value: string, more: Partial<LookupMatch> = {}): LookupMatch => ({
   kind,
@@ -161,11 +156,9 @@ export async function lookUp(
     ]);
     return [
       ...labels.map(labelMatch),
-      ...contracts
-        .slice(0, MAX_MATCHES)
-        .map(({ role, network, remote }) =>
-          match(role, spelling, { chainSelector: network, remoteChainSelector: remote }),
-        ),
+      ...contracts.slice(0, MAX_MATCHES).map(({ role, network: chainSelector, remote }) => {
+        return match(role, spelling, { chainSelector, remoteChainSelector: remote });
+      }),
       ...tokens.map(tokenMatch),
     ];
   }

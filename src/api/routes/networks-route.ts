@@ -7,6 +7,7 @@ import { knownNetworks } from '../../domain/networks/networks.ts';
 import type { MirrorState } from '../../store/ledger/mirror-ledger.ts';
 import type { NetworkProgress } from '../../store/query/network-progress.ts';
 import { indexingHealth, lagBlocks, lagSeconds, mirrorHealth } from '../metrics/indexing-health.ts';
+import { json } from '../server/caching.ts';
 import type { Route } from '../server/route.ts';
 import { type Indexing, type Mirror, type Network, NetworkList } from './networks-schema.ts';
 import { flag, parametersOf } from './query-parameters.ts';
@@ -62,17 +63,17 @@ export const networkRoutes: readonly Route[] = [
         .filter(({ sent, received }) => !active || sent + received > 0)
         .filter(({ indexing }) => !indexed || indexing !== null)
         .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
-      const list: NetworkList = {
+      return json<NetworkList>({
         simulated: store.simulated,
         lastChangeAt: lastChangeAt?.toISOString() ?? null,
         mirrors: mirrors.map(mirrorOf),
         data,
-      };
-      return { body: JSON.stringify(list) };
+      });
     },
   },
 ];
 
+/** Without the other members that records may have. */
 function infoOf({ name, chainSelector, chainId, chainFamily, displayName }: NetworkInfo): NetworkInfo {
   return { name, chainSelector, chainId, chainFamily, displayName };
 }

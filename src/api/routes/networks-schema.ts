@@ -5,23 +5,15 @@ import { type Status, statuses } from '../../domain/lifecycle.ts';
 import { findingKindNames } from '../../domain/networks/index-findings.ts';
 import { problemKinds } from '../../domain/networks/indexing-problem.ts';
 import { NetworkInfo } from '../../domain/records/message-schema.ts';
-import {
-  FAILING_AFTER_SECONDS,
-  indexingHealths,
-  LAGGING_AFTER_BLOCKS,
-  LAGGING_AFTER_SECONDS,
-  mirrorHealths,
-  OLD_BLOCK_SECONDS,
-  STALE_AFTER_SECONDS,
-  STOPPED_AFTER_SECONDS,
-} from '../metrics/indexing-health.ts';
+import * as bounds from '../metrics/indexing-health.ts';
 import {
   count,
   dateTime,
+  daysOfWindow,
   decimal,
   flag,
+  laneNetworks,
   list,
-  named,
   oneOf,
   orNull,
   type ResponseBody,
@@ -47,8 +39,7 @@ export const messageCounts = {
 };
 
 export const laneEnds = {
-  sourceNetworkInfo: named('NetworkInfo'),
-  destNetworkInfo: named('NetworkInfo'),
+  ...laneNetworks,
   routerAddress: orNull(text('Router on the source chain; null where it is unknown.')),
 };
 
@@ -122,20 +113,9 @@ export const TOP_LANES = 10;
 export const Stats = Type.Object({
   simulated: flag('True for simulated data (the demo).'),
   totals: Type.Object(messageCounts, { description: 'Over all time.' }),
-  days: list(
-    Type.Object({
-      day: Type.String({ format: 'date', description: 'UTC.' }),
-      messages: count('Messages sent on this day.'),
-      byStatus: StatusCounts,
-    }),
-    'Every day of the window, oldest first; today is the last.',
-  ),
+  days: daysOfWindow({ byStatus: StatusCounts }),
   topLanes: list(
-    Type.Object({
-      sourceNetworkInfo: named('NetworkInfo'),
-      destNetworkInfo: named('NetworkInfo'),
-      ...messageCounts,
-    }),
+    Type.Object({ ...laneNetworks, ...messageCounts }),
     `The ${TOP_LANES} busiest lanes of all time.`,
   ),
   position: decimal(
@@ -168,12 +148,12 @@ export const Indexing = Type.Object(
     isIndexed: flag('Whether an indexer works on the network now.'),
     lastSeenAt: dateTime('When an indexer was last alive.'),
     health: oneOf(
-      indexingHealths,
-      `\`stopped\`: no indexer has been alive for ${STOPPED_AFTER_SECONDS} seconds; new messages and status changes are missing. ` +
-        `\`failing\`: there is a problem, blocks could not be read for ${FAILING_AFTER_SECONDS} seconds, or a finding is a loss. ` +
-        `\`stale\`: an indexer is alive but recorded no progress for ${STALE_AFTER_SECONDS} seconds. ` +
-        `\`lagging\`: more than ${LAGGING_AFTER_SECONDS} seconds behind the head (where block times are not ` +
-        `known, ${LAGGING_AFTER_BLOCKS} blocks), or the newest block is older than ${OLD_BLOCK_SECONDS} seconds. ` +
+      bounds.indexingHealths,
+      `\`stopped\`: no indexer has been alive for ${bounds.STOPPED_AFTER_SECONDS} seconds; new messages and status changes are missing. ` +
+        `\`failing\`: there is a problem, blocks could not be read for ${bounds.FAILING_AFTER_SECONDS} seconds, or a finding is a loss. ` +
+        `\`stale\`: an indexer is alive but recorded no progress for ${bounds.STALE_AFTER_SECONDS} seconds. ` +
+        `\`lagging\`: more than ${bounds.LAGGING_AFTER_SECONDS} seconds behind the head (where block times are not ` +
+        `known, ${bounds.LAGGING_AFTER_BLOCKS} blocks), or the newest block is older than ${bounds.OLD_BLOCK_SECONDS} seconds. ` +
         '`ok`: none of these. The first that applies.',
     ),
     updatedAt: dateTime('When the progress was recorded.'),
@@ -195,7 +175,7 @@ export const Indexing = Type.Object(
 
 export const Mirror = Type.Object({
   health: oneOf(
-    mirrorHealths,
+    bounds.mirrorHealths,
     '`stopped`: the process that follows the server is not alive. `behind`: the server could not be read to its ' +
       'newest message for some time. `ok`: neither.',
   ),

@@ -2,6 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Store } from '../../store/store.ts';
 import { indexingHealth, mirrorHealth } from '../metrics/indexing-health.ts';
+import { json } from '../server/caching.ts';
 import { DatabaseUnresponsiveError } from '../server/error-responses.ts';
 import type { Route } from '../server/route.ts';
 import { Health, Readiness } from './networks-schema.ts';
@@ -15,7 +16,7 @@ export const operationRoutes: readonly Route[] = [
     summary: 'Is the process alive?',
     description: 'Answers as long as the process runs, whatever the database does.',
     success: { description: 'The process is alive.', schema: Health },
-    handle: () => ({ body: '{"status":"ok"}', freshness: 'never' }),
+    handle: () => json({ status: 'ok' }, 'never'),
   },
   {
     path: '/readyz',
@@ -31,12 +32,8 @@ export const operationRoutes: readonly Route[] = [
       await store.ping().catch((cause) => {
         throw new DatabaseUnresponsiveError('The database does not answer', { cause });
       });
-      const readiness: Readiness = {
-        status: 'ready',
-        simulated: store.simulated,
-        checks: { database: 'ok', ...(await checkSources(store)), changes: feed.status },
-      };
-      return { body: JSON.stringify(readiness), freshness: 'never' };
+      const checks = { database: 'ok' as const, ...(await checkSources(store)), changes: feed.status };
+      return json<Readiness>({ status: 'ready', simulated: store.simulated, checks }, 'never');
     },
   },
   {
@@ -50,9 +47,7 @@ export const operationRoutes: readonly Route[] = [
       'status, missing sequence numbers, how far each network is indexed, and the process itself. For operators; ' +
       'do not expose it to the public.',
     success: { description: 'The metrics, in the text format of Prometheus.' },
-    async handle(_request, { metrics }) {
-      return { body: await metrics.scrape(), freshness: 'never' };
-    },
+    handle: async (_request, { metrics }) => ({ body: await metrics.scrape(), freshness: 'never' }),
   },
 ];
 

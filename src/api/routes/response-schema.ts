@@ -2,18 +2,7 @@
 import Type from 'typebox';
 import { errorCatalogue } from '../../domain/errors.ts';
 import type { Message as MessageRecord, MessageSummary as SummaryRecord } from '../../domain/message.ts';
-import {
-  EvmExtraArgs,
-  FeeItem,
-  Fees,
-  Message,
-  MessageSummary,
-  NetworkInfo,
-  SvmExtraArgs,
-  TokenAmount,
-  Verifier,
-  Verifiers,
-} from '../../domain/records/message-schema.ts';
+import * as record from '../../domain/records/message-schema.ts';
 
 export const text = (description: string) => Type.String({ description });
 export const flag = (description: string) => Type.Boolean({ description });
@@ -40,67 +29,77 @@ type DeepReadonly<T> = T extends readonly (infer Element)[]
     ? { readonly [Key in keyof T]: DeepReadonly<T[Key]> }
     : T;
 
-/** Schemas that the OpenAPI document names; the order is the order of its pages. */
-export const namedSchemas = {
-  Message,
-  MessageSummary,
-  NetworkInfo,
-  TokenAmount,
-  EvmExtraArgs,
-  SvmExtraArgs,
-  Verifiers,
-  Verifier,
-  Fees,
-  FeeItem,
-  Pagination: Type.Object({
-    limit: Type.Integer({ description: 'Page size that was asked for.' }),
-    hasNextPage: Type.Boolean({ description: 'Whether there are more messages after this page.' }),
-    cursor: Type.Union([
-      Type.String({ description: 'Send it back as `cursor` for the next page.' }),
-      Type.Null({ description: 'This was the last page.' }),
-    ]),
-  }),
-  Error: Type.Object({
-    error: Type.Unsafe<string>({
-      type: 'string',
-      enum: Object.keys(errorCatalogue),
-      description: 'Code from a closed catalogue; a code never changes its meaning.',
+const Pagination = Type.Object({
+  limit: Type.Integer({ description: 'Page size that was asked for.' }),
+  hasNextPage: Type.Boolean({ description: 'Whether there are more messages after this page.' }),
+  cursor: Type.Union([
+    Type.String({ description: 'Send it back as `cursor` for the next page.' }),
+    Type.Null({ description: 'This was the last page.' }),
+  ]),
+});
+
+const ErrorBody = Type.Object({
+  error: oneOf(
+    Object.keys(errorCatalogue),
+    'Code from a closed catalogue; a code never changes its meaning.',
+  ),
+  message: text('What was wrong and what to do, for people.'),
+  requestId: Type.String({ format: 'uuid', description: 'The same as in `X-Request-ID`.' }),
+  details: list(
+    Type.Object({
+      parameter: text('The parameter that is wrong.'),
+      problem: text('What is wrong with it and what it takes.'),
     }),
-    message: Type.String({ description: 'What was wrong and what to do, for people.' }),
-    requestId: Type.String({ format: 'uuid', description: 'The same as in `X-Request-ID`.' }),
-    details: Type.Array(
-      Type.Object({
-        parameter: Type.String({ description: 'The parameter that is wrong.' }),
-        problem: Type.String({ description: 'What is wrong with it and what it takes.' }),
-      }),
-      { description: 'One entry for each parameter that is wrong; empty for other errors.' },
-    ),
-  }),
-} satisfies Record<string, Type.TSchema>;
+    'One entry for each parameter that is wrong; empty for other errors.',
+  ),
+});
 
-export type SchemaName = keyof typeof namedSchemas;
+export type ErrorBody = ResponseBody<typeof ErrorBody>;
 
-/** A one-line description of each named schema. */
-export const schemaDescriptions: Readonly<Record<SchemaName, string>> = {
-  Message: 'The full record of a message. A field without a value is `null`, never left out.',
-  MessageSummary: 'The nine leading fields of a message: what `view=summary` returns.',
-  NetworkInfo: 'A network at one end of a lane.',
-  TokenAmount: 'One token transfer.',
-  EvmExtraArgs: 'Extra arguments for execution on EVM chains (and on others with the same gas model).',
-  SvmExtraArgs: 'Extra arguments for execution on SVM chains (Solana).',
-  Verifiers: 'The verifiers of the message and their progress; only on lanes above version 1.6.',
-  Verifier: 'One verifier, its policy and its verification.',
-  Fees: 'What was paid for the message.',
-  FeeItem: 'One part of the fee.',
-  Pagination: 'The position of a page in its walk.',
-  Error: 'The format of every error.',
-};
+/** Schemas that the OpenAPI document names, with their descriptions; the order is the order of its pages. */
+export const namedSchemas = {
+  Message: [
+    record.Message,
+    'The full record of a message. A field without a value is `null`, never left out.',
+  ],
+  MessageSummary: [
+    record.MessageSummary,
+    'The nine leading fields of a message: what `view=summary` returns.',
+  ],
+  NetworkInfo: [record.NetworkInfo, 'A network at one end of a lane.'],
+  TokenAmount: [record.TokenAmount, 'One token transfer.'],
+  EvmExtraArgs: [
+    record.EvmExtraArgs,
+    'Extra arguments for execution on EVM chains (and on others with the same gas model).',
+  ],
+  SvmExtraArgs: [record.SvmExtraArgs, 'Extra arguments for execution on SVM chains (Solana).'],
+  Verifiers: [
+    record.Verifiers,
+    'The verifiers of the message and their progress; only on lanes above version 1.6.',
+  ],
+  Verifier: [record.Verifier, 'One verifier, its policy and its verification.'],
+  Fees: [record.Fees, 'What was paid for the message.'],
+  FeeItem: [record.FeeItem, 'One part of the fee.'],
+  Pagination: [Pagination, 'The position of a page in its walk.'],
+  Error: [ErrorBody, 'The format of every error.'],
+} satisfies Record<string, [schema: Type.TSchema, description: string]>;
 
 /** A reference to a named schema, as the OpenAPI document writes it. */
-export const named = <Name extends SchemaName>(name: Name) =>
-  Type.Unsafe<Type.Static<(typeof namedSchemas)[Name]>>({ $ref: `#/components/schemas/${name}` });
+export const named = <Name extends keyof typeof namedSchemas>(name: Name) =>
+  Type.Unsafe<Type.Static<(typeof namedSchemas)[Name][0]>>({ $ref: `#/components/schemas/${name}` });
 
-export type ErrorBody = ResponseBody<typeof namedSchemas.Error>;
+/** The two ends of a lane. */
+export const laneNetworks = {
+  sourceNetworkInfo: named('NetworkInfo'),
+  destNetworkInfo: named('NetworkInfo'),
+};
+
+/** @param more what is known of each day */
+export const daysOfWindow = <T extends Type.TProperties>(more: T) => {
+  const day = Type.String({ format: 'date', description: 'UTC.' });
+  const items = Type.Object({ day, messages: count('Messages sent on this day.'), ...more });
+  return list(items, 'Every day of the window, oldest first; today is the last.');
+};
 
 export const SearchResult = Type.Object({
   data: Type.Array(

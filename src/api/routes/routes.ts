@@ -18,7 +18,7 @@ import { operationRoutes } from './operations-route.ts';
 /** Every route, including those that document the others. */
 export function createRoutes(version: string, basePath = ''): readonly Route[] {
   let document: OpenApiDocument | undefined;
-  const routes: Route[] = [
+  const routes: readonly Route[] = [
     ...messageRoutes,
     ...historyRoutes,
     ...executionRoutes,
@@ -31,13 +31,11 @@ export function createRoutes(version: string, basePath = ''): readonly Route[] {
     ...statsRoutes,
     ...failureRoutes,
     ...operationRoutes,
-  ];
-  routes.push(
     ...documentationRoutes(() => {
       document ??= openApiDocument(routes, version, basePath);
       return document;
     }, basePath),
-  );
+  ];
   return routes.map(rejectingUnknownParameters);
 }
 

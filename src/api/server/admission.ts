@@ -6,7 +6,7 @@ import { ALLOWED_METHODS, preflightHeaders } from './header-fields.ts';
 import { MAX_URL_LENGTH } from './http-app.ts';
 import type { RateLimiter } from './rate-limit.ts';
 import { pathsOf, type ServedPath } from './route.ts';
-import { notFoundError, patternOf } from './route-registration.ts';
+import { notFoundError, servedPathOf } from './route-registration.ts';
 
 /** @param options `headers`: of every response; `maxPipelined`: requests of one connection at the same time */
 export function createAdmission(options: {
@@ -22,8 +22,6 @@ export function createAdmission(options: {
   readonly basePath: string;
 }) {
   const { routes, rateLimiter, costlyRateLimiter, maxPipelined, basePath } = options;
-  const unlimitedPaths = new Set(routes.filter(({ isUnlimited }) => isUnlimited).map(({ path }) => path));
-  const costlyPaths = new Set(routes.filter(({ isCostly }) => isCostly).map(({ path }) => path));
   const patterns = routes.flatMap(pathsOf).map(pathPattern);
   const isKnownPath = (url: string) => patterns.some((pattern) => pattern.test(url));
   let hasWarnedOfProxy = false;
@@ -37,35 +35,17 @@ export function createAdmission(options: {
     );
   };
 
-  const checkHost = (request: FastifyRequest) =>
-    request.headers.host === undefined && request.raw.httpVersion === '1.1'
-      ? new ApiError('BAD_REQUEST', 'The request has no Host header, which HTTP/1.1 requires.')
-      : undefined;
-
-  const checkPipelining = ({ connection }: FastifyRequest) => {
-    if (connection.pendingResponses.size <= maxPipelined) return undefined;
-    connection.cut('pipelining');
-    return new ApiError(
-      'TOO_MANY_CONNECTIONS',
-      `A connection may have ${maxPipelined} requests at once. Wait for their responses.`,
-    );
-  };
-
-  const checkUrlLength = ({ url }: FastifyRequest) =>
-    url.length > MAX_URL_LENGTH
-      ? new ApiError(
-          'URI_TOO_LONG',
-          `The URL has ${url.length} characters; the maximum is ${MAX_URL_LENGTH}.`,
-        )
-      : undefined;
-
   const checkRateLimit = (request: FastifyRequest, reply: FastifyReply) => {
     // A preflight costs nothing, and to a web page its rejection would look like a broken service.
-    if (request.method === 'OPTIONS' || unlimitedPaths.has(patternOf(request))) return undefined;
+    const { isUnlimited, isCostly } = servedPathOf(request) ?? {};
+    if (request.method === 'OPTIONS' || isUnlimited) return undefined;
     warnOfUntrustedProxy(request);
     const general = rateLimiter.take(request.client, request.headers);
-    const isCostly = general?.isAllowed !== false && costlyPaths.has(patternOf(request));
-    const verdict = (isCostly && costlyRateLimiter.take(request.client, request.headers)) || general;
+    const costly =
+      isCostly && general?.isAllowed !== false
+        ? costlyRateLimiter.take(request.client, request.headers)
+        : undefined;
+    const verdict = costly ?? general;
     if (!verdict) return undefined;
     reply.headers(verdict.headers);
     if (verdict.isAllowed) return undefined;
@@ -90,16 +70,22 @@ export function createAdmission(options: {
 
   /** Sets the common headers of the response, and checks the request: the error to send, or undefined. */
   const rejectionOf = (request: FastifyRequest, reply: FastifyReply): ApiError | undefined => {
+    const { headers, url, connection } = request;
     // Request smuggling: parsers disagree on where a chunked body ends. No route takes a body, so the connection closes.
-    if (request.headers['transfer-encoding'] !== undefined) reply.header('Connection', 'close');
+    if (headers['transfer-encoding'] !== undefined) reply.header('Connection', 'close');
     reply.header('x-request-id', request.id).headers(options.headers);
-    return (
-      checkHost(request) ??
-      checkPipelining(request) ??
-      checkUrlLength(request) ??
-      checkRateLimit(request, reply) ??
-      checkMethod(request, reply)
-    );
+    if (headers.host === undefined && request.raw.httpVersion === '1.1')
+      return new ApiError('BAD_REQUEST', 'The request has no Host header, which HTTP/1.1 requires.');
+    if (connection.pendingResponses.size > maxPipelined) {
+      connection.cut('pipelining');
+      const problem = `A connection may have ${maxPipelined} requests at once. Wait for their responses.`;
+      return new ApiError('TOO_MANY_CONNECTIONS', problem);
+    }
+    if (url.length > MAX_URL_LENGTH) {
+      const problem = `The URL has ${url.length} characters; the maximum is ${MAX_URL_LENGTH}.`;
+      return new ApiError('URI_TOO_LONG', problem);
+    }
+    return checkRateLimit(request, reply) ?? checkMethod(request, reply);
   };
 
   return {

@@ -1,28 +1,26 @@
 /**
  * Backpressure on responses: bounds on the bytes that wait in memory until clients read them.
  *
- * - Progress: a connection with waiting bytes whose client accepts none of them for `stalledMs` is cut off. Long bodies
- *   are written in slices, so a client must accept about one slice (64 kB) in that time.
- * - Per client: a response that would exceed `bytesPerAddress` is rejected until the client has read earlier ones.
- * - In total: when a response would exceed `bytes`, the connections without progress for the longest time are cut off
- *   first. If all of them keep up, the response is rejected (load shedding). Short responses are never rejected.
- *
  * A long body counts from the moment it is in memory (it may have to be compressed first) until it has been sent. Short
- * ones count only while they wait in the buffer of their socket, which a check every second measures.
+ * ones count only while they wait in the buffer of their socket, which a check every second measures; they are never rejected.
  */
 import { Readable } from 'node:stream';
 import { ApiError } from '../../domain/errors.ts';
 import type { Connection, Connections } from './connections.ts';
 
-export const defaultBackpressureLimits = {
-  /** Waiting bytes in total, in this process. */
+const defaultLimits = {
+  /**
+   * Waiting bytes in total, in this process. Where a response would exceed it, the connections without progress for the longest
+   * time are cut off first. If all of them keep up, the response is rejected (load shedding).
+   */
   bytes: 256 * 1024 * 1024,
   /** Waiting bytes of long responses to one client (IPv6: a /64). The first response is always sent. */
   bytesPerAddress: 64 * 1024 * 1024,
+  /** A connection with waiting bytes whose client accepts none of them (of a long body: about one slice) is cut off. */
   stalledMs: 30_000,
 };
 
-export type BackpressureLimits = Readonly<typeof defaultBackpressureLimits>;
+export type BackpressureLimits = Readonly<typeof defaultLimits>;
 
 /** The length of a slice. A body of at most this length is short. */
 export const SLICE_BYTES = 64 * 1024;
@@ -40,7 +38,8 @@ export interface Reservation {
 
 export type Backpressure = ReturnType<typeof createBackpressure>;
 
-export function createBackpressure({ open }: Connections, limits: BackpressureLimits) {
+export function createBackpressure({ open }: Connections, given?: Partial<BackpressureLimits>) {
+  const limits = { ...defaultLimits, ...given };
   const bytesByClient = new Map<string, number>();
   let reservedBytes = 0;
   /** Bytes of short responses in socket buffers, at the latest check. */

@@ -1,5 +1,4 @@
 /** Responses of routes, and their HTTP caching: validators (ETag) and lifetimes (Cache-Control). */
-import { hash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import type { Coding } from './compression.ts';
 
@@ -38,6 +37,11 @@ export interface RouteResponse {
   readonly onCompressed?: (coding: Coding, coded: Buffer) => void;
 }
 
+/** @example json<Stats>({ … }) // the type says which response it is */
+export function json<Body>(body: Body, freshness: Freshness = 'moving'): RouteResponse {
+  return { body: JSON.stringify(body), freshness };
+}
+
 /** What is known of a response before it is made. */
 export type ResponseValidator = Required<Pick<RouteResponse, 'validator' | 'freshness'>>;
 
@@ -50,11 +54,6 @@ export function cacheControl(freshness: Freshness, now = Date.now()): string {
   const wholeMinutes = Math.floor(tenthOfAge / MINUTE_SECONDS) * MINUTE_SECONDS;
   const seconds = Math.min(Math.max(wholeMinutes, MINUTE_SECONDS), DAY_SECONDS);
   return `public, max-age=${seconds}, stale-while-revalidate=${seconds}`;
-}
-
-/** The validator of a body whose route gives none: its hash. */
-export function validatorOf(body: Buffer): string {
-  return hash('sha1', body, 'base64url');
 }
 
 /** The ETag. It is strong, so each coding of a body has its own. */

@@ -11,18 +11,6 @@ const MIN_COMPRESSED_BYTES = 1_000;
 const BROTLI_QUALITY = 4;
 const GZIP_LEVEL = 5;
 
-const compressions: Record<Coding, (body: Buffer) => Promise<Buffer>> = {
-  br: (body) =>
-    promisify(brotliCompress)(body, {
-      params: {
-        [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT,
-        [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY,
-        [constants.BROTLI_PARAM_SIZE_HINT]: body.length,
-      },
-    }),
-  gzip: (body) => promisify(gzip)(body, { level: GZIP_LEVEL }),
-};
-
 /** In order of preference, where a client accepts several equally. */
 const codings: readonly Coding[] = ['br', 'gzip'];
 
@@ -55,7 +43,13 @@ function weightsOf(acceptEncoding: string): ReadonlyMap<string, number> {
 }
 
 export function compress(body: Buffer, coding: Coding): Promise<Buffer> {
-  return compressions[coding](body);
+  if (coding === 'gzip') return promisify(gzip)(body, { level: GZIP_LEVEL });
+  const params = {
+    [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT,
+    [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY,
+    [constants.BROTLI_PARAM_SIZE_HINT]: body.length,
+  };
+  return promisify(brotliCompress)(body, { params });
 }
 
 /** Streams are sent in gzip or uncompressed; brotli would buffer more of them. */

@@ -1,15 +1,12 @@
 /**
  * The server's client connections: how many may be open, which responses are pending on each, and how they close when the
  * server stops.
- *
- * Node's own `closeIdleConnections` regards a connection as idle as soon as the last bytes of its response are buffered.
- * It is replaced here: a connection is idle when all of its responses have been handed to the operating system.
  */
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 
-export const defaultConnectionLimits = {
+const defaultLimits = {
   /** Open connections of this process. Beyond it, new ones are closed. */
   connections: 20_000,
   /** Open connections of one client (IPv6: a /64), where clients connect directly. */
@@ -20,7 +17,7 @@ export const defaultConnectionLimits = {
   finishMs: 10_000,
 };
 
-export type ConnectionLimits = Readonly<typeof defaultConnectionLimits>;
+export type ConnectionLimits = Readonly<typeof defaultLimits>;
 
 /** Why the server closed a connection before its response was complete. */
 export const cutReasons = ['stalled', 'memory', 'stopping', 'pipelining', 'deadline', 'failure'] as const;
@@ -37,7 +34,8 @@ export class Connection {
   progressAt = performance.now();
   /** `socket.bytesRead` at the latest request: more bytes are the beginning of another request. */
   #readBytes = 0;
-  #cutReason: CutReason | undefined;
+  /** Why the server cut it off; undefined while it has not. */
+  cutReason: CutReason | undefined;
 
   constructor(socket: Socket) {
     this.socket = socket;
@@ -58,11 +56,6 @@ export class Connection {
     return this.socket.bytesWritten - this.socket.writableLength;
   }
 
-  /** Why the server cut it off; undefined while it has not. */
-  get cutReason(): CutReason | undefined {
-    return this.#cutReason;
-  }
-
   /** Adds a pending response. */
   begin(end: () => void): void {
     this.#readBytes = this.socket.bytesRead;
@@ -71,7 +64,7 @@ export class Connection {
 
   /** Disconnects the client, in a way that shows that the response is incomplete. */
   cut(reason: CutReason): void {
-    this.#cutReason ??= reason;
+    this.cutReason ??= reason;
     // HTTP/1.0, which nginx speaks to servers by default, ends a response of unknown length by closing the connection:
     // only a reset tells that it is incomplete. A Unix socket has no reset.
     if (this.socket.remoteAddress === undefined) this.socket.destroy();
@@ -86,11 +79,12 @@ const UNUSED_GRACE_MS = 1_000;
 
 export function createConnections(
   server: Server,
-  limits: ConnectionLimits,
+  given: Partial<ConnectionLimits> | undefined,
   /** The client that a connection counts for; undefined where it is not counted (a proxy, this machine). */
   clientOf: (socket: Socket) => string | undefined,
   onRejected: () => void,
 ) {
+  const limits = { ...defaultLimits, ...given };
   const open = new Map<Socket, Connection>();
   const countByClient = new Map<string, number>();
   let isStopping = false;
@@ -118,7 +112,8 @@ export function createConnections(
     });
   });
 
-  // Called by Node and by Fastify when the server closes.
+  // Called by Node and by Fastify when the server closes. Node's own regards a connection as idle as soon as the last bytes of
+  // its response are buffered; here it is idle when all of its responses have been handed to the operating system.
   server.closeIdleConnections = () => {
     isStopping = true;
     for (const { socket, isIdle, isUnused } of open.values()) if (isIdle && !isUnused) socket.destroy();
@@ -128,6 +123,7 @@ export function createConnections(
   };
 
   return {
+    limits,
     open: open as ReadonlyMap<Socket, Connection>,
     // Tests may inject requests without a connection.
     of: (socket: Socket): Connection => open.get(socket) ?? new Connection(socket),
@@ -147,8 +143,6 @@ export function registerGracefulShutdown(
   app: FastifyInstance,
   options: {
     readonly connections: Connections;
-    /** How long responses may take to be sent. */
-    readonly finishMs: number;
     readonly log: FastifyBaseLogger;
     /** Runs when the shutdown begins. */
     readonly stop: () => Promise<void>;
@@ -156,7 +150,8 @@ export function registerGracefulShutdown(
     readonly close: () => void;
   },
 ): void {
-  const { connections, finishMs, log, stop, close } = options;
+  const { connections, log, stop, close } = options;
+  const { finishMs } = connections.limits;
   let finishing: NodeJS.Timeout | undefined;
 
   const cutUnfinished = () => {

@@ -5,13 +5,8 @@ import { DatabaseBusyError } from '../../store/reads/reads.ts';
 import { SchemaMovedError } from '../../store/schema/writer-guard.ts';
 import { isDatabaseUnavailable } from '../../store/store.ts';
 
-export interface ErrorResponse {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-  /** What is logged beside the request: the whole error (a fault of ours), its reason (the database is away), nothing. */
-  readonly logged: 'error' | 'reason' | 'nothing';
-}
+/** What is logged beside the request: the whole error (a fault of ours), its reason (the database is away), nothing. */
+type Logged = 'error' | 'reason' | 'nothing';
 
 /** The database did not answer a trivial query; the cause says why. */
 export class DatabaseUnresponsiveError extends Error {}
@@ -20,13 +15,13 @@ const RETRY_AFTER_SECONDS = '2';
 /** PostgreSQL's code for a cancelled statement: ours are cancelled after their timeout. */
 const STATEMENT_CANCELLED = '57014';
 
-export function errorResponse(error: unknown, requestId: string): ErrorResponse {
+export function errorResponse(error: unknown, requestId: string) {
   const response = (
     code: ErrorCode,
     message: string,
-    logged: ErrorResponse['logged'] = 'nothing',
+    logged: Logged = 'nothing',
     details: readonly ParameterProblem[] = [],
-  ): ErrorResponse => {
+  ) => {
     const { status } = errorCatalogue[code];
     const isTemporary = status === 503 || code === 'TOO_MANY_CONNECTIONS';
     return {
@@ -37,8 +32,7 @@ export function errorResponse(error: unknown, requestId: string): ErrorResponse 
       logged,
     };
   };
-  const unavailable = (message: string, logged?: ErrorResponse['logged']) =>
-    response('SERVICE_UNAVAILABLE', message, logged);
+  const unavailable = (message: string, logged?: Logged) => response('SERVICE_UNAVAILABLE', message, logged);
 
   if (error instanceof ApiError) return response(error.code, error.message, 'nothing', error.details);
   const isUnresponsive = error instanceof DatabaseUnresponsiveError;

@@ -1,6 +1,6 @@
 /** Fastify with this server's options: timeouts, keep-alive, limits, base path, and one error shape for malformed requests. */
 import { randomUUID } from 'node:crypto';
-import { type IncomingMessage, type Server, STATUS_CODES } from 'node:http';
+import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import fastify, {
   type FastifyBaseLogger,
@@ -41,6 +41,25 @@ export function createHttpApp(options: {
   readonly onUnreadableUrl: (error: Error, request: FastifyRequest, reply: FastifyReply) => void;
 }): FastifyInstance {
   const { log, headers, trustProxy, basePath, requestTimeoutMs } = options;
+
+  /** Answers without a reply object, and closes the connection. */
+  const answerOnSocket = (socket: Duplex, rejection: ApiError, more: Record<string, string> = {}) => {
+    const requestId = randomUUID();
+    const { status, body } = errorResponse(rejection, requestId);
+    log.info({ reqId: requestId, status, problem: rejection.message }, 'request');
+    const lines = Object.entries({
+      ...headers,
+      ...more,
+      'X-Request-ID': requestId,
+      'Content-Type': 'application/json; charset=utf-8',
+      'Content-Length': Buffer.byteLength(body),
+      Connection: 'close',
+    }).map(([name, value]) => `${name}: ${value}\r\n`);
+    socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`);
+    // Closing at once would reset the connection (unread data remains), and the client would lose the answer.
+    setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  };
+
   const app = fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
@@ -50,7 +69,8 @@ export function createHttpApp(options: {
     genReqId: () => randomUUID(),
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    trustProxy: fastifyTrustProxy(trustProxy),
+    trustProxy:
+      typeof trustProxy === 'number' ? (_address, hop) => hop < trustProxy : trustProxy && [...trustProxy],
     ...(basePath !== '' && {
       rewriteUrl: ({ url = '/' }: IncomingMessage) => withoutBasePath(url, basePath),
     }),
@@ -73,78 +93,25 @@ export function createHttpApp(options: {
         (text === '' ? [] : [...new URLSearchParams(text)]) as unknown as Record<string, unknown>,
     },
     frameworkErrors: options.onUnreadableUrl,
-    clientErrorHandler: (error, socket) => answerMalformedRequest(error, socket, headers, log),
+    // The HTTP parser gave up.
+    clientErrorHandler({ code }, socket) {
+      if (code === 'ECONNRESET') return socket.destroy();
+      // Further data on a connection that was rejected already.
+      if (!socket.writable) return;
+      const rejection =
+        code === 'HPE_HEADER_OVERFLOW'
+          ? new ApiError('URI_TOO_LONG', `The request line and headers exceed ${MAX_HEADER_BYTES} bytes.`)
+          : new ApiError('BAD_REQUEST', 'The request is not well-formed HTTP, or did not arrive in time.');
+      answerOnSocket(socket, rejection);
+    },
   });
-  overrideNodeResponses(app.server, headers, log);
+  // Requests that Node would otherwise answer by itself, in another format. An expectation other than 100-continue is ignored.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
+  app.server.on('connect', (_request, socket) => {
+    const problem = 'CONNECT is not supported: the service is read-only, with GET.';
+    answerOnSocket(socket, new ApiError('METHOD_NOT_ALLOWED', problem), { Allow: ALLOWED_METHODS });
+  });
   return app;
-}
-
-function fastifyTrustProxy(trustProxy: TrustProxy) {
-  if (trustProxy === false) return false;
-  return typeof trustProxy === 'number'
-    ? (_address: string, hop: number) => hop < trustProxy
-    : [...trustProxy];
-}
-
-/** Requests that Node would otherwise answer by itself, in another format. */
-function overrideNodeResponses(
-  server: Server,
-  headers: Readonly<Record<string, string>>,
-  log: FastifyBaseLogger,
-): void {
-  // An expectation other than 100-continue is ignored.
-  server.on('checkExpectation', (request, response) => server.emit('request', request, response));
-  server.on('connect', (_request, socket) => {
-    const rejection = new ApiError(
-      'METHOD_NOT_ALLOWED',
-      'CONNECT is not supported: the service is read-only, with GET.',
-    );
-    answerOnSocket(socket, rejection, { ...headers, Allow: ALLOWED_METHODS }, log);
-  });
-}
-
-/**
- * Answers a request that the HTTP parser gave up in the format of every other error, and closes the connection. There is no
- * reply object, so the answer is written to the socket.
- */
-function answerMalformedRequest(
-  error: NodeJS.ErrnoException,
-  socket: Duplex,
-  headers: Readonly<Record<string, string>>,
-  log: FastifyBaseLogger,
-): void {
-  if (error.code === 'ECONNRESET') {
-    socket.destroy();
-    return;
-  }
-  // Further data on a connection that was rejected already.
-  if (!socket.writable) return;
-  const rejection =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? new ApiError('URI_TOO_LONG', `The request line and headers exceed ${MAX_HEADER_BYTES} bytes.`)
-      : new ApiError('BAD_REQUEST', 'The request is not well-formed HTTP, or did not arrive in time.');
-  answerOnSocket(socket, rejection, headers, log);
-}
-
-function answerOnSocket(
-  socket: Duplex,
-  rejection: ApiError,
-  headers: Readonly<Record<string, string>>,
-  log: FastifyBaseLogger,
-): void {
-  const requestId = randomUUID();
-  const { status, body } = errorResponse(rejection, requestId);
-  log.info({ reqId: requestId, status, problem: rejection.message }, 'request');
-  const lines = Object.entries({
-    ...headers,
-    'X-Request-ID': requestId,
-    'Content-Type': 'application/json; charset=utf-8',
-    'Content-Length': Buffer.byteLength(body),
-    Connection: 'close',
-  }).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`);
-  // Closing at once would reset the connection (unread data remains), and the client would lose the answer.
-  setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }
 
 /**

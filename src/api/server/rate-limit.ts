@@ -38,14 +38,6 @@ export const defaultRateLimit: RateLimit = { perSecond: 50, burst: 200, loopback
 /** Of routes that compute much or ask RPC endpoints, for each address, whatever the general limit is. */
 export const costlyAllowance: Allowance = { perSecond: 0.5, burst: 30 };
 
-export interface Verdict {
-  readonly policy: 'address' | 'key';
-  readonly isAllowed: boolean;
-  /** Whole seconds until the next request is allowed; 0: now. */
-  readonly retryAfterSeconds: number;
-  readonly headers: Readonly<Record<'RateLimit' | 'RateLimit-Policy', string>>;
-}
-
 export type RateLimiter = ReturnType<typeof createRateLimiter>;
 
 /** Tokens that each client has used. */
@@ -89,7 +81,7 @@ export function createRateLimiter(
     if (buckets.size > MAX_CLIENTS) buckets.delete(buckets.keys().next().value as string);
   };
 
-  const takeFrom = (id: string, policy: Verdict['policy'], allowance: Allowance): Verdict => {
+  const takeFrom = (id: string, policy: 'address' | 'key', allowance: Allowance) => {
     const { perSecond, burst } = allowance;
     const tokens = tokensOf(id, allowance);
     const isAllowed = tokens >= 1;
@@ -99,6 +91,7 @@ export function createRateLimiter(
     return {
       policy,
       isAllowed,
+      /** Whole seconds until the next request is allowed; 0: now. */
       retryAfterSeconds: isAllowed ? 0 : Math.max(1, Math.ceil((1 - left) / perSecond)),
       headers: {
         'RateLimit-Policy': `"${policy}";q=${burst};w=${Math.ceil(burst / perSecond)}`,
@@ -109,7 +102,7 @@ export function createRateLimiter(
 
   return {
     /** Takes one token; undefined where no limit applies. */
-    take(address: string, headers: IncomingHttpHeaders): Verdict | undefined {
+    take(address: string, headers: IncomingHttpHeaders) {
       const key = findKey(headers);
       if (key) return takeFrom(keyId(key), 'key', key);
       if (rateLimit === false || (!rateLimit.loopback && isLoopback(address))) return undefined;

@@ -7,7 +7,7 @@ import type { Backpressure, Reservation } from './backpressure.ts';
 import { clientAddress } from './client-address.ts';
 import type { Connection, Connections } from './connections.ts';
 import { responseMs } from './responses.ts';
-import { patternOf } from './route-registration.ts';
+import { servedPathOf } from './route-registration.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -119,5 +119,6 @@ function isEventStream(reply: FastifyReply): boolean {
 function routeLabel(request: FastifyRequest): string {
   const query = Array.isArray(request.query) ? (request.query as unknown as RawParameters) : [];
   const isWaiting = query.some(([name]) => name === 'waitFor');
-  return isWaiting ? `${patternOf(request)} waiting` : patternOf(request);
+  const { path = 'none' } = servedPathOf(request) ?? {};
+  return isWaiting ? `${path} waiting` : path;
 }

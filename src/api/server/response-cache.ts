@@ -1,15 +1,9 @@
 /**
- * Response cache (LRU), valid for one version of the store.
+ * Response cache (LRU), valid for one version of the store, which every write raises before it is acknowledged.
  *
- * Every write raises the version of the store before it is acknowledged. A request for a cached response waits for a read
- * of the version that began after the request arrived: a response made at that version, or later, is what the database
- * would return now. Concurrent requests share one read of the version, and one computation of the response
- * (single-flight).
- *
- * Only a URL that is requested a second time is cached and costs that read: a series of different searches bypasses the
- * cache.
- *
- * The capacity is of memory, not of bodies: keys, headers, compressed copies and the overhead of objects count too.
+ * A request for a cached response waits for a read of the version that began after the request arrived: a response made at
+ * that version, or later, is what the database would return now. Concurrent requests share one such read, and one computation
+ * of the response (single-flight). Only a URL that is requested a second time is cached and costs that read.
  */
 import type { RouteResponse } from './caching.ts';
 import type { Coding } from './compression.ts';
@@ -19,9 +13,8 @@ export type CacheableResponse = RouteResponse & { readonly body: Buffer; readonl
 
 const DEFAULT_CAPACITY_BYTES = 32 * 1024 * 1024;
 const MAX_ENTRIES = 8_192;
-/** URLs that were requested recently: two generations, each with at most so many URLs and so many bytes. */
-const MAX_REMEMBERED_URLS = 4_096;
-const MAX_REMEMBERED_BYTES = 1024 * 1024;
+/** For URLs that were requested once. */
+const MAX_REMEMBERED_BYTES = 2 * 1024 * 1024;
 /** Longer URLs are seldom requested twice, and remembering them costs memory. */
 const MAX_URL_LENGTH = 1_000;
 /** Overhead of an entry beside its key, headers and bodies: measured at about 1,200 bytes. */
@@ -40,24 +33,31 @@ export type ResponseCache = ReturnType<typeof createResponseCache>;
 
 /**
  * @param version the version of the store, read from the database after the call; undefined where that is not possible
- * @param capacityBytes memory for all that is cached
+ * @param capacityBytes memory for all that is cached: keys, headers, compressed copies and the overhead of objects count too
  */
 export function createResponseCache(
   version: () => Promise<string | undefined>,
   capacityBytes = DEFAULT_CAPACITY_BYTES,
 ) {
-  const recent = createRecentUrls();
+  const rememberedUrls = new Set<string>();
+  let rememberedBytes = 0;
   /** In the order of their latest use, least recently used first. */
   const entries = new Map<string, Entry>();
   /** The version of all entries. Entries of another version are never used again. */
   let entriesVersion: string | undefined;
   let entriesBytes = 0;
 
-  const moveToVersion = (current: string) => {
-    if (current === entriesVersion) return;
-    entriesVersion = current;
-    entries.clear();
-    entriesBytes = 0;
+  /** Remembers the URL; whether it was not remembered before. */
+  const isFirstRequest = (url: string): boolean => {
+    if (rememberedUrls.has(url)) return false;
+    if (rememberedBytes >= MAX_REMEMBERED_BYTES) {
+      // As a whole: a Set finds its oldest member only by skipping all deleted ones.
+      rememberedUrls.clear();
+      rememberedBytes = 0;
+    }
+    rememberedUrls.add(url);
+    rememberedBytes += keyBytes(url);
+    return true;
   };
 
   /** Adds to the size of an entry and evicts others to make room; an evicted entry does not count. */
@@ -101,49 +101,25 @@ export function createResponseCache(
   return {
     /** Memory of all cached responses and remembered URLs, an estimate on the safe side. */
     get bytes() {
-      return entriesBytes + recent.bytes;
+      return entriesBytes + rememberedBytes;
     },
 
     /** The response for a URL: from the cache, or made now. */
     async get(url: string, make: () => Promise<CacheableResponse>): Promise<CacheableResponse> {
-      if (url.length > MAX_URL_LENGTH || recent.isFirstRequest(url)) return make();
+      if (url.length > MAX_URL_LENGTH || isFirstRequest(url)) return make();
       // While the version is unknown, no entry can be trusted.
       const current = await version();
       if (current === undefined) return make();
-      moveToVersion(current);
+      if (current !== entriesVersion) {
+        entriesVersion = current;
+        entries.clear();
+        entriesBytes = 0;
+      }
       const found = entries.get(url);
       if (!found) return add(url, make);
       entries.delete(url);
       entries.set(url, found);
       return found.response;
-    },
-  };
-}
-
-/** The URLs that were requested recently, in two generations: the older one is dropped as a whole. */
-function createRecentUrls() {
-  let newer = new Set<string>();
-  let older = new Set<string>();
-  let newerBytes = 0;
-  let olderBytes = 0;
-  return {
-    get bytes() {
-      return newerBytes + olderBytes;
-    },
-    /** Remembers the URL; whether it was not remembered before. */
-    isFirstRequest(url: string): boolean {
-      if (newer.has(url)) return false;
-      const isFirst = !older.has(url);
-      if (newer.size >= MAX_REMEMBERED_URLS || newerBytes >= MAX_REMEMBERED_BYTES) {
-        // As a whole: a Set finds its oldest member only by skipping all deleted ones.
-        older = newer;
-        olderBytes = newerBytes;
-        newer = new Set();
-        newerBytes = 0;
-      }
-      newer.add(url);
-      newerBytes += keyBytes(url);
-      return isFirst;
     },
   };
 }

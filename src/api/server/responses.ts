@@ -1,15 +1,9 @@
 /** Sends responses of routes: validators, caching, compression, streams, errors. */
+import { hash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Reservation, SLICE_BYTES, slicesOf } from './backpressure.ts';
-import {
-  cacheControl,
-  entityTag,
-  type Freshness,
-  matchingTag,
-  type RouteResponse,
-  validatorOf,
-} from './caching.ts';
+import { cacheControl, entityTag, type Freshness, matchingTag, type RouteResponse } from './caching.ts';
 import { acceptsGzipStream, chooseCoding, compress, gzipStream } from './compression.ts';
 import { errorResponse } from './error-responses.ts';
 import { crossOriginHeaders } from './header-fields.ts';
@@ -46,7 +40,7 @@ export async function sendResponse(
     return sendStream(request, reply, body);
   }
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
-  const validator = response.validator ?? validatorOf(bytes);
+  const { validator = hash('sha1', bytes, 'base64url') } = response;
   const tag = status === 200 ? matchingTag(request.headers['if-none-match'], validator) : undefined;
   const hasBody = tag === undefined && request.method !== 'HEAD';
   // Without a socket, the response waits behind others of its connection. Reserved before any header is set, because the

@@ -33,7 +33,7 @@ export function registerRoutes(
       app.route({
         method: ['GET', 'HEAD'],
         url: path.replace(/\{(\w+)\}/g, ':$1'),
-        config: { pattern: route.path },
+        config: { route },
         handler: async (request, reply) => {
           checkAcceptable(request, mediaTypesOf(route));
           const asked = routeRequest(request, reply, signals);
@@ -50,9 +50,9 @@ export function registerRoutes(
   }
 }
 
-/** The path pattern of the route that handles a request; `none` where there is no route. */
-export function patternOf(request: FastifyRequest): string {
-  return (request.routeOptions.config as { pattern?: string }).pattern ?? 'none';
+/** The route that handles a request; undefined where there is none. */
+export function servedPathOf(request: FastifyRequest): ServedPath | undefined {
+  return (request.routeOptions.config as { route?: ServedPath }).route;
 }
 
 /** Whether a browser asks for a page. Clients of the API get errors as JSON, also where they accept everything. */

@@ -1,8 +1,6 @@
 /**
- * A route is a declaration: path, parameters, response, and one handler.
- *
- * The server, the OpenAPI document and the 405 responses all read these declarations, so they cannot disagree. Every
- * route only reads. The store is passed with each request, so the declarations do not depend on one.
+ * A route is a declaration: path, parameters, response, and one handler, which only reads. The server, the OpenAPI document and
+ * the 405 responses all read these declarations, so they cannot disagree.
  */
 import type { TSchema } from 'typebox';
 import type { Store } from '../../store/store.ts';

@@ -1,7 +1,4 @@
-/**
- * The HTTP server, put together from its parts: connections and backpressure, rate limit, metrics, change feed, response
- * cache, admission of requests, routes and graceful shutdown.
- */
+/** The HTTP server, put together from its parts. */
 import type { Socket } from 'node:net';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Store } from '../../store/store.ts';
@@ -15,14 +12,9 @@ import { builtExplorer, createExplorer } from '../routes/explorer-route.ts';
 import { createFailureReports } from '../routes/failure-report.ts';
 import { createRoutes } from '../routes/routes.ts';
 import { createAdmission } from './admission.ts';
-import { type BackpressureLimits, createBackpressure, defaultBackpressureLimits } from './backpressure.ts';
+import { type BackpressureLimits, createBackpressure } from './backpressure.ts';
 import { socketAddress, type TrustProxy } from './client-address.ts';
-import {
-  type ConnectionLimits,
-  createConnections,
-  defaultConnectionLimits,
-  registerGracefulShutdown,
-} from './connections.ts';
+import { type ConnectionLimits, createConnections, registerGracefulShutdown } from './connections.ts';
 import { crossOriginHeaders, securityHeaders } from './header-fields.ts';
 import { createHttpApp, registerBasePathRedirect } from './http-app.ts';
 import { costlyAllowance, defaultRateLimit, groupOfClient, type RateLimitOptions } from './rate-limit.ts';
@@ -43,11 +35,9 @@ export interface ServerOptions extends Partial<RateLimitOptions> {
   readonly trustProxy?: TrustProxy;
   /** The prefix of all URLs, such as `/lanescan`; empty by default. */
   readonly basePath?: string;
-  /** Limits of streams and waiting requests that differ from the defaults. */
+  /** Limits that differ from the defaults: of streams and waiting requests, of connections, of unread response bytes. */
   readonly live?: Partial<LiveLimits>;
-  /** Limits of connections that differ from the defaults. */
   readonly connections?: Partial<ConnectionLimits>;
-  /** Limits of unread response bytes that differ from the defaults. */
   readonly backpressure?: Partial<BackpressureLimits>;
   /** A client that takes longer to send a request is disconnected. */
   readonly requestTimeoutMs?: number;
@@ -78,7 +68,6 @@ export function createServer(options: ServerOptions): FastifyInstance {
     ...crossOriginHeaders,
     ...(store.simulated && { 'x-lanescan-simulated': 'true' }),
   };
-  const limits = { ...defaultConnectionLimits, ...options.connections };
   const { paths, notFoundPage } = createExplorer(options.explorerFolder ?? builtExplorer, basePath);
   const routes: readonly ServedPath[] = [...createRoutes(version, basePath), ...paths];
   const app = createHttpApp({
@@ -98,11 +87,8 @@ export function createServer(options: ServerOptions): FastifyInstance {
   const clientOf = (socket: Socket) =>
     trustProxy === false ? groupOfClient(socketAddress(socket), rateLimit) : undefined;
   const onRejected = () => metrics.observeRejection('connections');
-  const connections = createConnections(app.server, limits, clientOf, onRejected);
-  const backpressure = createBackpressure(connections, {
-    ...defaultBackpressureLimits,
-    ...options.backpressure,
-  });
+  const connections = createConnections(app.server, options.connections, clientOf, onRejected);
+  const backpressure = createBackpressure(connections, options.backpressure);
   const rateLimiter = createSharedRateLimiter('general', { rateLimit, apiKeys }, peers);
   const feed = createChangeFeed(store);
   const metrics = createMetrics({
@@ -136,14 +122,8 @@ export function createServer(options: ServerOptions): FastifyInstance {
     }),
     failures: createFailureReports(store, options.failureReportMaxAgeMs),
   };
-  const costlyRateLimiter = createSharedRateLimiter(
-    'costly',
-    {
-      rateLimit: { ...costlyAllowance, loopback: rateLimit !== false && rateLimit.loopback },
-      apiKeys: [],
-    },
-    peers,
-  );
+  const costlyLimit = { ...costlyAllowance, loopback: rateLimit !== false && rateLimit.loopback };
+  const costlyRateLimiter = createSharedRateLimiter('costly', { rateLimit: costlyLimit, apiKeys: [] }, peers);
 
   const signals = createRequestSignals();
   const tracker = createRequestTracker({
@@ -161,7 +141,7 @@ export function createServer(options: ServerOptions): FastifyInstance {
     costlyRateLimiter,
     metrics,
     log,
-    maxPipelined: limits.pipelined,
+    maxPipelined: connections.limits.pipelined,
     basePath,
     isProxyTrusted: trustProxy !== false,
   });
@@ -172,7 +152,6 @@ export function createServer(options: ServerOptions): FastifyInstance {
   registerRoutes(app, { routes, notFoundPage, basePath, context, signals, reserveBody: tracker.reserveBody });
   registerGracefulShutdown(app, {
     connections,
-    finishMs: limits.finishMs,
     log,
     stop() {
       signals.stop();

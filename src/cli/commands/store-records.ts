@@ -1,7 +1,7 @@
 /** The records of a store, for the reading commands. */
 import { createCallBudget } from '../../api/execution/call-budget.ts';
 import { createDiagnoses } from '../../api/execution/diagnoses.ts';
-import { prepareExecution } from '../../api/execution/execution-preparation.ts';
+import { createPreparations } from '../../api/execution/execution-preparation.ts';
 import { diagnosisBody } from '../../api/execution/execution-routes.ts';
 import { exportBatches } from '../../api/routes/export-route.ts';
 import { dayOf, windowStart } from '../../api/routes/lanes-route.ts';
@@ -34,7 +34,7 @@ export function createStoreRecords(store: Store, config: Config, context: CliCon
       return attemptsOf(message, found?.facts ?? [], found?.removed);
     },
     async diagnosis({ messageId }) {
-      const preparation = await prepareExecution(store, messageId.slice(2));
+      const preparation = await createPreparations(store).prepare(messageId.slice(2));
       const ending = new AbortController();
       const log = { warn: (first: unknown, text = first) => void context.err.write(`${text}\n`) };
       const diagnoses = createDiagnoses({
