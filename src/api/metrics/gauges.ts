@@ -4,7 +4,7 @@ import { findingKindNames } from '../../domain/networks/index-findings.ts';
 import { findNetwork } from '../../domain/networks/networks.ts';
 import type { MirrorState } from '../../store/ledger/mirror-ledger.ts';
 import type { WebhookBacklog } from '../../store/ledger/webhook-deliveries.ts';
-import type { StoreMetrics } from '../../store/query/store-metrics.ts';
+import type { StoreMetrics } from '../../store/query/statistics-reads.ts';
 import type { Store } from '../../store/store.ts';
 import type { ChangeFeed } from '../live/change-feed.ts';
 import { lagBlocks, lagSeconds, secondsBetween, seenAgeSeconds } from './indexing-health.ts';

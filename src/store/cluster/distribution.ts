@@ -7,8 +7,7 @@ import { OperatorError } from '../../base/operator-error.ts';
 import { knownSchema, requireSchema } from '../schema/migrate.ts';
 import { type LockOptions, withMigrationLock, withoutWriters } from '../schema/migration-lock.ts';
 import { declaredSchema } from '../schema/writer-guard.ts';
-import { WatchedClient } from '../server/client.ts';
-import { connectionOf, explainConnectionFailure } from '../server/connection.ts';
+import { connectionOf, explainConnectionFailure, WatchedClient } from '../server/client.ts';
 import { isReadOnly } from '../server/roles.ts';
 import { distributedTables, readDistributedTables } from './layout.ts';
 import { readWorkers, setWorkerSettings } from './workers.ts';
@@ -29,10 +28,7 @@ export interface DistributionReport {
 const SHARDS_PER_WORKER = 1;
 
 /** Throws an OperatorError where the database cannot be distributed; then nothing was changed. */
-export async function distributeDatabase(
-  url: string,
-  options: DistributionOptions = {},
-): Promise<DistributionReport> {
+export async function distributeDatabase(url: string, options: DistributionOptions = {}) {
   const { options: given = '', ...connection } = connectionOf(url, 'DATABASE_URL');
   const client = new WatchedClient({
     ...connection,
@@ -52,10 +48,7 @@ export async function distributeDatabase(
   }
 }
 
-async function distribute(
-  client: ClientBase,
-  { shards, ...lockOptions }: DistributionOptions,
-): Promise<DistributionReport> {
+async function distribute(client: ClientBase, { shards, ...lockOptions }: DistributionOptions) {
   await requireCoordinator(client);
   await requireSchema(client);
   const workers = (await readWorkers(client)).filter(({ hasShards }) => hasShards);
@@ -141,11 +134,7 @@ async function requireNoOtherPrograms(client: ClientBase): Promise<void> {
 }
 
 /** Runs inside the transaction that keeps writers out. */
-async function distributeTables(
-  client: ClientBase,
-  missing: readonly string[],
-  shards: number,
-): Promise<void> {
+async function distributeTables(client: ClientBase, missing: readonly string[], shards: number) {
   await client.query('set local citus.shard_replication_factor = 1');
   const [first] = distributedTables;
   for (const table of missing) {

@@ -81,10 +81,7 @@ function needsStatement({ otherTransaction, source, dest }: Requirements): boole
 }
 
 /** The tokens that some message has. Most addresses are not tokens, which a single statement shows. */
-async function readExistingTokens(
-  read: Read,
-  tokens: readonly TokenRequirement[],
-): Promise<ReadonlySet<string>> {
+async function readExistingTokens(read: Read, tokens: readonly TokenRequirement[]) {
   const found = new Set<string>();
   for (let others = tokens; ; ) {
     const token = await readSatisfied(read, others);

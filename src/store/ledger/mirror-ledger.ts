@@ -162,11 +162,7 @@ export function readMirrors(read: Read): Promise<readonly MirrorState[]> {
   );
 }
 
-async function writeProgress(
-  client: ClientBase,
-  source: string,
-  progress: Partial<MirrorProgress>,
-): Promise<void> {
+async function writeProgress(client: ClientBase, source: string, progress: Partial<MirrorProgress>) {
   const given = Object.entries(progressColumns).filter(([key]) => key in progress);
   const values = given.map(([key]) => {
     const value = progress[key as keyof MirrorProgress];

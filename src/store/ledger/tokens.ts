@@ -125,11 +125,7 @@ async function addTokens(client: ClientBase, tokens: readonly TokenKey[]): Promi
 }
 
 /** Writes what a network answered; also of tokens that no message names yet. */
-export async function writeTokens(
-  client: ClientBase,
-  network: string,
-  readings: readonly TokenReading[],
-): Promise<void> {
+export async function writeTokens(client: ClientBase, network: string, readings: readonly TokenReading[]) {
   for (const { bytes, claims, dueInMs } of readings) {
     const { symbol = null, name = null, decimals = null } = claims ?? {};
     await client.query(

@@ -4,12 +4,7 @@
  * Nothing here counts messages. The cost of each read grows with the number of lanes, days and messages in flight, never
  * with the number of messages.
  */
-import {
-  addFlatHistogram,
-  type DeliveryHistogram,
-  MAX_DELIVERY_MS,
-  percentile,
-} from '../../domain/delivery-times.ts';
+import { addFlatHistogram, MAX_DELIVERY_MS, percentile } from '../../domain/delivery-times.ts';
 import { type Status, statuses, statusRank } from '../../domain/lifecycle.ts';
 import type { NetworkInfo } from '../../domain/message.ts';
 import type { StatementForms } from '../cluster/statement-forms.ts';
@@ -92,11 +87,7 @@ export interface LanePage {
   readonly total: number;
 }
 
-export async function readLanes(
-  forms: StatementForms,
-  read: Read,
-  selection: LaneSelection,
-): Promise<LanePage> {
+export async function readLanes(forms: StatementForms, read: Read, selection: LaneSelection) {
   const totals = await readLaneCounts(read, selection);
   const shown = totals.slice(0, selection.limit);
   const lanes = [shown.map(({ source }) => source), shown.map(({ dest }) => dest)];
@@ -225,11 +216,7 @@ function readOnramps(read: Read, lanes: readonly unknown[], namedRanges: number)
   );
 }
 
-async function readHistograms(
-  read: Read,
-  lanes: readonly unknown[],
-  since: string,
-): Promise<Map<string, DeliveryHistogram>> {
+async function readHistograms(read: Read, lanes: readonly unknown[], since: string) {
   const rows = await read(
     `select source_selector, dest_selector, histogram
      from ${LANES} join lane_delivery on source_selector = source and dest_selector = dest and day >= $3::date`,
@@ -290,10 +277,7 @@ function onrampOf(row: Row): OnrampStatistics {
 }
 
 /** Undefined where the lane has no message. */
-export async function readLaneIdentity(
-  read: Read,
-  lane: Required<LaneEnds>,
-): Promise<LaneIdentity | undefined> {
+export async function readLaneIdentity(read: Read, lane: Required<LaneEnds>) {
   const [row] = await read(
     `select description from lane_onramp where source_selector = $1 and dest_selector = $2
      order by last_sent_at desc, onramp limit 1`,

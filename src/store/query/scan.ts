@@ -229,10 +229,7 @@ export function mergeRequirements(one: Requirements, other: Requirements): Requi
   return messageIds?.length === 0 ? undefined : { ...one, ...other, messageIds };
 }
 
-function intersectionOf<T>(
-  one: readonly T[] | undefined,
-  other: readonly T[] | undefined,
-): readonly T[] | undefined {
+function intersectionOf<T>(one: readonly T[] | undefined, other: readonly T[] | undefined) {
   return one && other ? one.filter((element) => other.includes(element)) : (one ?? other);
 }
 

@@ -97,10 +97,7 @@ function tokenOf(row: Record<string, unknown>): Token {
   };
 }
 
-function mergeDefinitions(
-  stored: readonly Token[],
-  definitions: readonly TokenDefinition[],
-): readonly Token[] {
+function mergeDefinitions(stored: readonly Token[], definitions: readonly TokenDefinition[]) {
   const merged = new Map(stored.map((token) => [tokenKey(token), token]));
   for (const definition of definitions) {
     const {

@@ -52,11 +52,7 @@ export function embeddedConnections(processes: number): number {
 }
 
 /** Throws an OperatorError where the server cannot hold the connections of so many processes. */
-export async function requireConnections(
-  client: ClientBase,
-  processes: number,
-  isEmbedded: boolean,
-): Promise<void> {
+export async function requireConnections(client: ClientBase, processes: number, isEmbedded: boolean) {
   const { rows } = await client.query(
     `select current_setting('max_connections')::int as max,
             current_setting('superuser_reserved_connections')::int

@@ -99,12 +99,7 @@ export function openPools({
   };
 }
 
-function createPool(
-  connection: pg.PoolConfig,
-  watch: ConnectionWatch,
-  max: number,
-  options: string,
-): pg.Pool {
+function createPool(connection: pg.PoolConfig, watch: ConnectionWatch, max: number, options: string) {
   const pool = new pg.Pool({
     Client: WatchedClient as unknown as new () => pg.ClientBase,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,

@@ -144,10 +144,7 @@ const laneDayArrays = (keys: readonly (readonly string[])[]) =>
   [0, 1, 2].map((index) => keys.map((key) => key[index]));
 
 /** The histograms that these keys have, by the key joined with commas. */
-export async function readLaneDays(
-  client: ClientBase,
-  keys: readonly LaneDay['key'][],
-): Promise<Map<string, Map<number, number>>> {
+export async function readLaneDays(client: ClientBase, keys: readonly LaneDay['key'][]) {
   const { rows } = await client.query(
     `select source_selector, dest_selector, day::text as day, histogram
      from unnest($1::bigint[], $2::bigint[], $3::date[]) as changed (source, dest, on_day)
@@ -268,10 +265,7 @@ async function updateRuns(client: ClientBase, changes: readonly CountedChange[])
 }
 
 /** Leaves out numbers that another message still has. */
-async function withoutNumbersInUse(
-  client: ClientBase,
-  removed: readonly CountedMessage[],
-): Promise<readonly CountedMessage[]> {
+async function withoutNumbersInUse(client: ClientBase, removed: readonly CountedMessage[]) {
   if (removed.length === 0) return removed;
   const { rows } = await client.query(
     `select n.source as "sourceSelector", n.dest as "destSelector", n.onramp, n.number
