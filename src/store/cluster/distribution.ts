@@ -17,13 +17,6 @@ export interface DistributionOptions extends LockOptions {
   readonly shards?: number | undefined;
 }
 
-export interface DistributionReport {
-  /** The tables that were distributed now. */
-  readonly distributed: readonly string[];
-  readonly shards: number;
-  readonly workers: number;
-}
-
 /** Every search asks every shard, and each one plans its part: more shards on a worker make searches slower. */
 const SHARDS_PER_WORKER = 1;
 
@@ -74,6 +67,7 @@ async function distribute(client: ClientBase, { shards, ...lockOptions }: Distri
     await freeLocalRows(client);
     await setWorkerSettings(client);
     await client.query(`analyze ${distributedTables.join(', ')}`);
+    /** `distributed` are the tables that were distributed now. */
     return { distributed: missing, shards: await readShardCount(client), workers: workers.length };
   });
 }
@@ -140,17 +134,11 @@ async function distributeTables(client: ClientBase, missing: readonly string[], 
   for (const table of missing) {
     // A distributed table has no triggers. Programs of an older schema are kept out by those of the other tables.
     await client.query(`drop trigger if exists refuse_older_writer on ${table}`);
-    if (table === first) {
-      await client.query(
-        `select create_distributed_table($1, 'message_id', colocate_with => 'none', shard_count => $2)`,
-        [table, shards],
-      );
-    } else {
-      await client.query(`select create_distributed_table($1, 'message_id', colocate_with => $2)`, [
-        table,
-        first,
-      ]);
-    }
+    const [how, value] =
+      table === first
+        ? [`colocate_with => 'none', shard_count => $2`, shards]
+        : ['colocate_with => $2', first];
+    await client.query(`select create_distributed_table($1, 'message_id', ${how})`, [table, value]);
   }
   // A row may be there from a cluster whose dump was restored here.
   if (missing.length === distributedTables.length) await client.query('delete from publication');

@@ -15,6 +15,7 @@ import {
   tokenKey,
   tokenKeyOf,
 } from '../../domain/names/tokens.ts';
+import { readUsing } from '../reads/reads.ts';
 import { inTransaction, type UseClient } from '../server/client.ts';
 import { selectorOf, storedSelector } from '../write/message-row.ts';
 
@@ -39,14 +40,11 @@ export function createTokenLedger(withReader: UseClient, withWriter: UseClient) 
     discover: () => withWriter(discoverTokens),
     /** Tokens whose time has come: those that were never asked in vain, or those that were. */
     due: (network: string, state: 'fresh' | 'retried', limit: number) =>
-      withReader(async (client): Promise<readonly DueToken[]> => {
-        const { rows } = await client.query(
-          `select encode(address, 'hex') as bytes, attempts from token
-           where network = $1 and due_at <= now() and (attempts = 0) = $2 order by due_at, address limit $3`,
-          [storedSelector(network), state === 'fresh', limit],
-        );
-        return rows;
-      }),
+      readUsing(withReader)<DueToken>(
+        `select encode(address, 'hex') as bytes, attempts from token
+         where network = $1 and due_at <= now() and (attempts = 0) = $2 order by due_at, address limit $3`,
+        [storedSelector(network), state === 'fresh', limit],
+      ),
     /** For a store without indexers: one with simulated data. */
     write: (network: string, readings: readonly TokenReading[]) =>
       withWriter((client) => writeTokens(client, storedSelector(network), readings)),

@@ -6,7 +6,7 @@
  * has accepted it. The number of the attempt is a fencing token: an update with an older one has no effect.
  */
 import type { HistoryEntry } from '../query/history.ts';
-import { type Read, readWith } from '../reads/reads.ts';
+import { readUsing } from '../reads/reads.ts';
 import type { UseClient } from '../server/client.ts';
 import { createLeases } from './lease.ts';
 
@@ -63,7 +63,7 @@ const subscriptionLeases = createLeases({
 export type WebhookDeliveries = ReturnType<typeof createWebhookDeliveries>;
 
 export function createWebhookDeliveries(use: UseClient) {
-  const run: Read = (text, values) => use((client) => readWith(client)(text, values));
+  const run = readUsing(use);
 
   const settle = (delivery: ClaimedDelivery, attempt: FailedAttempt, state: string, now: Date, next: Date) =>
     run(

@@ -81,20 +81,24 @@ export interface LaneSelection extends LaneEnds {
   readonly limit: number;
 }
 
-export interface LanePage {
-  readonly lanes: readonly LaneStatistics[];
-  /** How many lanes match, shown or not. */
-  readonly total: number;
-}
+export type LanePage = Awaited<ReturnType<typeof readLanes>>;
 
 export async function readLanes(forms: StatementForms, read: Read, selection: LaneSelection) {
-  const totals = await readLaneCounts(read, selection);
+  const rows = await read(
+    `select source_selector, dest_selector, status, ready, messages from lane_total
+     where ${IS_BETWEEN} and messages > 0`,
+    endValues(selection),
+  );
+  const totals = laneCountsOf(rows);
   const shown = totals.slice(0, selection.limit);
   const lanes = [shown.map(({ source }) => source), shown.map(({ dest }) => dest)];
   const onramps = groupBy(await readOnramps(read, lanes, selection.namedRanges), keyOf);
   const histograms = await readHistograms(read, lanes, selection.deliveredSince);
   const p99s = shown.map(({ key }) => percentile(histograms.get(key) ?? new Map(), 0.99));
-  const overdue = await readOverdue(read, forms, lanes, p99s, selection.now);
+  // The cost is bounded by the messages in flight, which have a partial index.
+  const limits = p99s.map((p99Ms) => (p99Ms === null ? null : new Date(selection.now.getTime() - p99Ms)));
+  const late = await read(forms.overdue, [...lanes, limits]);
+  const overdue = new Map(late.map((row) => [keyOf(row), row.overdue as number]));
 
   const statistics = shown.flatMap(({ key, counts }, index): LaneStatistics[] => {
     const ramps = onramps.get(key) ?? [];
@@ -102,12 +106,12 @@ export async function readLanes(forms: StatementForms, read: Read, selection: La
     // Removed between two statements.
     if (!newest) return [];
     const histogram = histograms.get(key) ?? new Map();
-    const { version, ...identity } = descriptionOf(newest);
+    const description = descriptionOf(newest);
     const p99Ms = p99s[index] ?? null;
     return [
       {
-        ...identityOf(identity),
-        version,
+        ...identityOf(description),
+        version: description.version,
         ...counts,
         overdue: p99Ms === null ? null : (overdue.get(key) ?? 0),
         lastSentAt: (newest.last_sent_at as Date).toISOString(),
@@ -121,6 +125,7 @@ export async function readLanes(forms: StatementForms, read: Read, selection: La
       },
     ];
   });
+  /** `total` is how many lanes match, shown or not. */
   return { lanes: statistics, total: totals.length };
 }
 
@@ -128,28 +133,11 @@ type Row = Record<string, unknown>;
 
 const keyOf = (row: Row) => `${row.source_selector},${row.dest_selector}`;
 
-interface LaneCounts {
-  readonly key: string;
-  /** As stored: signed. */
-  readonly source: string;
-  readonly dest: string;
-  readonly counts: MessageCounts;
-}
-
-/** The lanes that have messages, those with the most first. */
-async function readLaneCounts(read: Read, ends: LaneEnds): Promise<readonly LaneCounts[]> {
-  const rows = await read(
-    `select source_selector, dest_selector, status, ready, messages from lane_total
-     where ${IS_BETWEEN} and messages > 0`,
-    endValues(ends),
-  );
-  return laneCountsOf(rows);
-}
-
 /** Those with the most messages first. */
-function laneCountsOf(rows: readonly Row[]): readonly LaneCounts[] {
+function laneCountsOf(rows: readonly Row[]) {
   const lanes = [...groupBy(rows, keyOf)].map(([key, group]) => ({
     key,
+    // As stored: signed.
     source: group[0]?.source_selector as string,
     dest: group[0]?.dest_selector as string,
     counts: countsOf(group),
@@ -231,26 +219,9 @@ async function readHistograms(read: Read, lanes: readonly unknown[], since: stri
   return histograms;
 }
 
-/** The cost is bounded by the messages in flight, which have a partial index. */
-async function readOverdue(
-  read: Read,
-  forms: StatementForms,
-  lanes: readonly unknown[],
-  p99s: readonly (number | null)[],
-  now: Date,
-): Promise<Map<string, number>> {
-  const limits = p99s.map((p99Ms) => (p99Ms === null ? null : new Date(now.getTime() - p99Ms)));
-  const rows = await read(forms.overdue, [...lanes, limits]);
-  return new Map(rows.map((row) => [keyOf(row), row.overdue as number]));
-}
-
-interface Description extends LaneIdentity {
-  readonly onramp: string;
-  readonly version: string | null;
-}
-
-function descriptionOf(row: Row): Description {
-  return JSON.parse(row.description as string) as Description;
+/** As `describeLane` wrote it. */
+function descriptionOf(row: Row): LaneIdentity & Pick<OnrampStatistics, 'onramp' | 'version'> {
+  return JSON.parse(row.description as string);
 }
 
 function identityOf({ sourceNetworkInfo, destNetworkInfo, routerAddress }: LaneIdentity): LaneIdentity {
@@ -286,15 +257,8 @@ export async function readLaneIdentity(read: Read, lane: Required<LaneEnds>) {
   return row && identityOf(descriptionOf(row));
 }
 
-export interface Stats {
-  /** Position of the latest change that is counted: everything here is of one snapshot. */
-  readonly position: string;
-  readonly all: MessageCounts;
-  /** The lanes with the most messages. */
-  readonly topLanes: readonly (LaneIdentity & { readonly counts: MessageCounts })[];
-  /** One entry a day that has messages, oldest first. */
-  readonly days: readonly DayCounts[];
-}
+export type Stats = Awaited<ReturnType<typeof readStats>>;
+export type DayCounts = Stats['days'][number];
 
 export interface StatsSelection {
   readonly topLanes: number;
@@ -307,7 +271,7 @@ export interface StatsSelection {
  * One statement, so that the position and all counts are of one snapshot, also on a replica. On a cluster the counts are those of
  * the assigned position, which is published a moment later; on one node `publication` is empty.
  */
-export async function readStats(read: Read, { topLanes, firstDay, lastDay }: StatsSelection): Promise<Stats> {
+export async function readStats(read: Read, { topLanes, firstDay, lastDay }: StatsSelection) {
   const [row] = await read(
     // With ties: there may be more lanes than asked for.
     `with lane as (
@@ -333,24 +297,20 @@ export async function readStats(read: Read, { topLanes, firstDay, lastDay }: Sta
     rowsOf('described').map((lane) => [keyOf(lane), identityOf(descriptionOf(lane))]),
   );
   return {
+    /** Of the latest change that is counted: everything here is of one snapshot. */
     position: String(row?.position ?? 0),
     all: countsOf(rowsOf('lanes')),
+    /** The lanes with the most messages. */
     topLanes: lanes.slice(0, topLanes).flatMap(({ key, counts }) => {
       const identity = described.get(key);
       return identity ? [{ ...identity, counts }] : [];
     }),
+    /** One entry a day (UTC, `2026-01-31`) that has messages, oldest first. */
     days: [...groupBy(rowsOf('days'), (row) => row.day as string)].map(([day, group]) => {
       const { messages, byStatus } = countsOf(group);
       return { day, messages, byStatus };
     }),
   };
-}
-
-export interface DayCounts {
-  /** UTC, `2026-01-31`. */
-  readonly day: string;
-  readonly messages: number;
-  readonly byStatus: StatusCounts;
 }
 
 export interface DeliverySelection {

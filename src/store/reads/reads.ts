@@ -34,7 +34,7 @@ export { DatabaseAwayError, DatabaseBusyError, type ReadObserver } from './admis
 export { arrayFrame, type Page, type PageFrame, readPage } from './page.ts';
 export type { ReplicaStatus } from './replicas.ts';
 export { createSharedRun, createSingleFlight } from './single-flight.ts';
-export { type Read, type RowBound, readWith, type Statement } from './statement.ts';
+export { type Read, type RowBound, readUsing, readWith, type Statement } from './statement.ts';
 
 /** The longest wait of a read for a connection, free or new. Chosen, not measured: clients retry after a second or two. */
 const READ_WAIT_MS = 2_000;

@@ -1,5 +1,6 @@
 /** A read: a statement, the rows it is answered with, and what the queue has to know of it. */
 import type pg from 'pg';
+import type { UseClient } from '../server/client.ts';
 import type { RawRows } from './raw-rows.ts';
 
 export type Row = Record<string, unknown>;
@@ -25,6 +26,11 @@ export type Read = <R = Record<string, unknown>>(text: string, values: readonly 
 /** The same on a connection that the caller has. */
 export function readWith(client: pg.ClientBase): Read {
   return async (text, values) => (await client.query(text, [...values])).rows;
+}
+
+/** The same on connections that `use` lends. */
+export function readUsing(use: UseClient): Read {
+  return (text, values) => use((client) => readWith(client)(text, values));
 }
 
 /** How many bytes of rows a statement takes, counted as PostgreSQL's protocol sends them. */

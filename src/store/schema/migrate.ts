@@ -33,12 +33,8 @@ interface Migration {
 
 type AppliedMigrations = ReadonlyMap<number, { readonly name: string; readonly checksum: string }>;
 
-export interface MigrationReport {
-  /** The names of those applied now. */
-  readonly applied: readonly string[];
-  /** How many the schema has in all, each of those that the baseline replaced included. */
-  readonly total: number;
-}
+/** `applied` are the names of those applied now; `total` counts all of the schema, also those that the baseline replaced. */
+type MigrationReport = Readonly<{ applied: readonly string[]; total: number }>;
 
 export interface MigrateOptions extends LockOptions {
   /** The last migration to apply, for a copy of a database that has no later one. */

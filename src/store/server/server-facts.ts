@@ -25,22 +25,20 @@ export interface ServerFacts {
   readonly position: number;
 }
 
-export interface ServerFactsOptions {
-  /** The name of the variable that holds the URL, for error messages. */
-  readonly variable: string;
-  /** A replica that has not reached this position gets `CATCH_UP_TIMEOUT_MS` for it. */
-  readonly expectedPosition?: number;
-  readonly signal: AbortSignal;
-}
-
 const TIMEOUT_MS = 5_000;
 /** Replication takes milliseconds where all is well. */
 const CATCH_UP_TIMEOUT_MS = 2_000;
 const POLL_INTERVAL_MS = 100;
 const NOT_GRANTED = '42501';
 
-/** Throws an OperatorError where the server cannot be queried. */
-export async function readServerFacts(url: string, options: ServerFactsOptions): Promise<ServerFacts> {
+/**
+ * Throws an OperatorError where the server cannot be queried; it names the variable that holds the URL. A replica that has not
+ * reached the expected position gets `CATCH_UP_TIMEOUT_MS` for it.
+ */
+export async function readServerFacts(
+  url: string,
+  options: { readonly variable: string; readonly expectedPosition?: number; readonly signal: AbortSignal },
+): Promise<ServerFacts> {
   const { variable, expectedPosition = 0, signal } = options;
   const client = new WatchedClient({
     ...connectionOf(url, variable),
