@@ -105,7 +105,7 @@ export interface ClusterStatus {
 
 export async function readClusterStatus(client: ClientBase): Promise<ClusterStatus> {
   const { rows: general } = await client.query(
-    `select (select extversion from pg_extension where extname = 'citus') as version,
+    `select (select extversion from pg_extension where extname = 'citus') as "citusVersion",
             (select is_published from publication) as "isPublished",
             current_setting('lc_messages') as "messageLocale"`,
   );
@@ -121,37 +121,19 @@ export async function readClusterStatus(client: ClientBase): Promise<ClusterStat
     `select nodename || ':' || nodeport as address, success, result from run_command_on_workers($1)`,
     [WORKER_STATE],
   );
-  return {
-    citusVersion: general[0].version,
-    isPublished: general[0].isPublished,
-    messageLocale: general[0].messageLocale,
-    workers: nodes.map(({ address, shards }): WorkerStatus => {
-      const answer = answers.find((one) => one.address === address);
-      if (!answer?.success) {
-        return {
-          address,
-          shards,
-          isAway: true,
-          bytes: null,
-          prepared: null,
-          wrongSettings: [],
-          messageLocale: null,
-        };
-      }
-      const { bytes, prepared, settings, messageLocale } = JSON.parse(answer.result) as WorkerState;
-      const wrongSettings = Object.entries(workerSettings).flatMap(([name, value]) =>
-        settings[name] === value ? [] : [name],
-      );
-      return { address, shards, isAway: false, bytes, prepared, wrongSettings, messageLocale };
-    }),
-  };
-}
-
-interface WorkerState {
-  readonly bytes: number;
-  readonly prepared: number;
-  readonly settings: Readonly<Record<string, string>>;
-  readonly messageLocale: string;
+  const workers = nodes.map(({ address, shards }): WorkerStatus => {
+    const answer = answers.find((one) => one.address === address);
+    if (!answer?.success) {
+      const unknown = { bytes: null, prepared: null, wrongSettings: [], messageLocale: null };
+      return { address, shards, isAway: true, ...unknown };
+    }
+    const { settings, ...state } = JSON.parse(answer.result);
+    const wrongSettings = Object.keys(workerSettings).filter(
+      (name) => settings[name] !== workerSettings[name],
+    );
+    return { address, shards, isAway: false, ...state, wrongSettings };
+  });
+  return { ...general[0], workers };
 }
 
 const settingMembers = Object.keys(workerSettings).map((name) => `'${name}', current_setting('${name}')`);

@@ -116,7 +116,7 @@ async function addTokens(client: ClientBase, tokens: readonly TokenKey[]): Promi
      select * from unnest($1::bigint[], $2::bytea[]) as found (network, address) order by 1, 2
      on conflict do nothing`,
     [
-      tokens.map(({ network }) => storedSelector(network)),
+      tokens.map((token) => storedSelector(token.network)),
       tokens.map(({ bytes }) => Buffer.from(bytes, 'hex')),
     ],
   );

@@ -98,6 +98,7 @@ export function createWebhookDeliveries(use: UseClient) {
       matched: readonly Pick<HistoryEntry, 'messageId' | 'position'>[],
       now: Date,
     ) {
+      const ids = matched.map(({ messageId }) => bytesOf(messageId));
       const rows = await run(
         `with advanced as (
            update webhook_subscription set position = $4
@@ -109,14 +110,7 @@ export function createWebhookDeliveries(use: UseClient) {
            on conflict (message_id, subscription, position) do update
            set state = 'pending', attempts = 0, first_attempt_at = null, next_attempt_at = excluded.next_attempt_at)
          select 1 from advanced`,
-        [
-          ...[subscription, holder, from, to],
-          ...[
-            matched.map(({ messageId }) => bytesOf(messageId)),
-            matched.map(({ position }) => position),
-            now,
-          ],
-        ],
+        [subscription, holder, from, to, ids, matched.map(({ position }) => position), now],
       );
       return rows.length > 0;
     },

@@ -90,48 +90,38 @@ function createChangeSignal(
   readPosition: () => Promise<number>,
 ): (wake: WakeFollower) => ChangeListener {
   const followers = new Set<WakeFollower>();
-  let shared: ChangeListener | undefined;
+  let shared: { readonly listener: ChangeListener; readonly polling: AbortController } | undefined;
 
   const wakeAll = (position?: number) => {
     for (const wake of followers) wake(position);
   };
 
-  const start = (): ChangeListener => {
-    const stopping = new AbortController();
-    const listener = listenForChanges(connection, () => wakeAll());
-    const poll = async () => {
-      while (!stopping.signal.aborted) {
-        const position = await readPosition().catch(() => undefined);
-        if (position !== undefined && !stopping.signal.aborted) wakeAll(position);
-        await pause(position === undefined ? POLL_RETRY_DELAY_MS : POLL_INTERVAL_MS, stopping.signal);
-      }
-    };
-    void poll();
-    return {
-      get isConnected() {
-        return listener.isConnected;
-      },
-      async close() {
-        stopping.abort();
-        await listener.close();
-      },
-    };
+  const poll = async (stop: AbortSignal) => {
+    while (!stop.aborted) {
+      const position = await readPosition().catch(() => undefined);
+      if (position !== undefined && !stop.aborted) wakeAll(position);
+      await pause(position === undefined ? POLL_RETRY_DELAY_MS : POLL_INTERVAL_MS, stop);
+    }
   };
 
   return (wake) => {
     // The same function may follow twice, and a set would hold it once.
     const own: WakeFollower = (position) => wake(position);
     followers.add(own);
-    shared ??= start();
+    if (!shared) {
+      shared = { listener: listenForChanges(connection, () => wakeAll()), polling: new AbortController() };
+      void poll(shared.polling.signal);
+    }
     return {
       get isConnected() {
-        return shared?.isConnected ?? false;
+        return shared?.listener.isConnected ?? false;
       },
       async close() {
         if (!followers.delete(own) || followers.size > 0) return;
         const last = shared;
         shared = undefined;
-        await last?.close();
+        last?.polling.abort();
+        await last?.listener.close();
       },
     };
   };

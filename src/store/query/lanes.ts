@@ -100,7 +100,7 @@ export async function readLanes(forms: StatementForms, read: Read, selection: La
   const late = await read(forms.overdue, [...lanes, limits]);
   const overdue = new Map(late.map((row) => [keyOf(row), row.overdue as number]));
 
-  const statistics = shown.flatMap(({ key, counts }, index): LaneStatistics[] => {
+  const statistics: readonly LaneStatistics[] = shown.flatMap(({ key, counts }, index) => {
     const ramps = onramps.get(key) ?? [];
     const newest = ramps[0];
     // Removed between two statements.
