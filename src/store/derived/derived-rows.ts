@@ -71,22 +71,22 @@ export function createDerivedRows(use: UseClient, writes: WriteCoordinator) {
     /** Checks a thousand messages and some sums; takes seconds at most, whatever the size of the store. */
     sample: () => use(sample),
     /** Everything, from one snapshot. */
-    compare: (options: DerivedOptions) => use((client) => compare(client, options)),
+    compare: (options: DerivedOptions) =>
+      use((client) => inSnapshot(client, 0, () => examine(client, options, false))),
     repair: (options: DerivedOptions) =>
       use((client) => writes.runRepair(client, () => examine(client, options, true))),
   };
 }
 
-/** A comparison is one transaction, of one snapshot; a repair has one for each step, under the writers' lock. */
-async function compare(client: ClientBase, options: DerivedOptions): Promise<DerivedReport> {
-  await client.query('begin isolation level repeatable read read only; set local statement_timeout = 0');
-  try {
-    return await examine(client, options, false);
-  } finally {
-    await client.query('rollback').catch(() => undefined);
-  }
+/** A transaction of one snapshot, which changes nothing. */
+async function inSnapshot<T>(client: ClientBase, statementTimeoutMs: number, work: () => Promise<T>) {
+  await client.query(
+    `begin isolation level repeatable read read only; set local statement_timeout = ${statementTimeoutMs}`,
+  );
+  return work().finally(() => client.query('rollback').catch(() => undefined));
 }
 
+/** A comparison is one transaction, of one snapshot; a repair has one for each step, under the writers' lock. */
 async function examine(
   client: ClientBase,
   { signal, advance, note }: DerivedOptions,
@@ -155,19 +155,11 @@ async function sample(client: ClientBase): Promise<DerivedReport> {
   const counts = createCounts();
   const unchecked: string[] = [];
   let messages = 0;
-  const bounded = async (what: string, work: () => Promise<void>) => {
-    await client.query(
-      `begin isolation level repeatable read read only; set local statement_timeout = ${SAMPLE_TIMEOUT_MS}`,
-    );
-    try {
-      await work();
-    } catch (error) {
-      if ((error as { code?: unknown }).code !== QUERY_CANCELED) throw error;
+  const bounded = (what: string, work: () => Promise<void>) =>
+    inSnapshot(client, SAMPLE_TIMEOUT_MS, work).catch((error) => {
+      if (error.code !== QUERY_CANCELED) throw error;
       unchecked.push(what);
-    } finally {
-      await client.query('rollback').catch(() => undefined);
-    }
-  };
+    });
   await bounded('messages and tokens', async () => {
     // From the first id too: a small store is compared as a whole. No message is compared twice.
     const places = [

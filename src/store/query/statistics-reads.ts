@@ -9,9 +9,10 @@ import {
   readFailureDays,
   readLaneNetworks,
 } from './failed-messages.ts';
-import { countUnconfirmed, readCountedLanes } from './lane-counters.ts';
 import {
   countsOf,
+  countUnconfirmed,
+  readCountedLanes,
   readLaneIdentity,
   readLanes,
   readRecentDeliveries,

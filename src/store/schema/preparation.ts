@@ -52,18 +52,15 @@ export async function prepareDatabase(
       'Unset DATABASE_REPLICA_URL. To answer more, add workers to the cluster and rebalance its shards.',
     );
   }
+  const { rows } = await client.query(`select ${hasReplicas ? identitySql : `''`} as identity`);
   return {
     migrations,
     simulated: await requireContent(client, content, schema),
     serverVersion,
     layout,
     /** The result of `identitySql`; empty without replicas, which alone are compared by it. */
-    identity: hasReplicas ? await readIdentity(client) : '',
+    identity: rows[0].identity as string,
   };
-}
-
-async function readIdentity(client: pg.ClientBase): Promise<string> {
-  return String((await client.query(`select ${identitySql} as identity`)).rows[0].identity);
 }
 
 function requireServerVersion(version: string): void {
