@@ -20,7 +20,7 @@ export async function serverAt(url: string): Promise<Cluster> {
   const { hostname, port, username } = new URL(url);
   return {
     embedded: {
-      connection: { host: hostname, port: Number(port), user: username, database: 'postgres' },
+      connection: { host: hostname, port: Number(port), user: username, database: 'postgres', ssl: false },
       dataFolder,
       isStarter: false,
       async leave() {},

@@ -68,8 +68,6 @@ export async function readBody(response: Response, maxBytes: number): Promise<Ui
     if (bytes > maxBytes) throw new ResponseTooLongError(maxBytes);
     chunks.push(chunk);
   }
-  const [only] = chunks;
-  if (chunks.length === 1 && only) return only;
   const whole = new Uint8Array(bytes);
   let at = 0;
   for (const chunk of chunks) {

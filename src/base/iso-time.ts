@@ -22,32 +22,12 @@ export function parseTimeUp(text: string): number {
 
 function parse(text: string, round: (ms: number) => number): number {
   const match =
-    /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(?:[Zz]|([+-])(\d\d):?(\d\d))$/.exec(
-      text,
-    );
+    /^(\d{4}-\d\d-\d\d[Tt]\d\d:\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(?:[Zz]|([+-])(\d\d):?(\d\d))$/.exec(text);
   if (!match) return Number.NaN;
-  const [
-    ,
-    year,
-    month,
-    day,
-    hour,
-    minute,
-    second = '0',
-    fraction = '',
-    sign,
-    zoneHour = '0',
-    zoneMinute = '0',
-  ] = match;
-  const local = Date.UTC(
-    Number(year),
-    Number(month) - 1,
-    Number(day),
-    Number(hour),
-    Number(minute),
-    Number(second),
-  );
-  const inCalendar = new Date(local).toISOString().startsWith(`${year}-${month}-${day}T${hour}:${minute}`);
+  const [, toMinute = '', second = '00', fraction = '', sign, zoneHour = '0', zoneMinute = '0'] = match;
+  const local = Date.parse(`${toMinute.toUpperCase()}:${second}Z`);
+  // Date.parse takes 31 February for March, and 24:00 for the next day.
+  const inCalendar = !Number.isNaN(local) && new Date(local).toISOString().startsWith(toMinute.toUpperCase());
   if (!inCalendar || Number(zoneHour) > 14 || Number(zoneMinute) > 59) return Number.NaN;
   const offsetMs = (Number(zoneHour) * 60 + Number(zoneMinute)) * 60_000;
   // Via a whole number of nanoseconds: a fraction of a second has no exact floating-point value.

@@ -35,13 +35,8 @@ const SHORTEST_SECRET_LENGTH = 6;
  *
  * @example createRedactor(new URL('https://rpc.example/v3/0123456789'))('no project 0123456789') // 'no project …'
  */
-export function createRedactor({
-  username,
-  password,
-  pathname,
-  search,
-  searchParams,
-}: URL): (text: string) => string {
+export function createRedactor(url: URL): (text: string) => string {
+  const { username, password, pathname, search, searchParams } = url;
   const parts = [
     `${pathname}${search}`,
     username,

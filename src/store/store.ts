@@ -6,14 +6,14 @@
 import type pg from 'pg';
 import type { WriteLog } from '../base/log.ts';
 import type { Fact } from '../domain/facts.ts';
-import { readClusterStatus } from './cluster/cluster-status.ts';
 import { statementForms } from './cluster/statement-forms.ts';
+import { readClusterStatus } from './cluster/workers.ts';
 import { createDistributedWrites, singleNodeWrites } from './cluster/write-coordinator.ts';
 import { createDerivedRows } from './derived/derived-rows.ts';
 import { createIndexLedger } from './ledger/index-ledger.ts';
 import { createMirrorLedger } from './ledger/mirror-ledger.ts';
 import { createWebhookDeliveries } from './ledger/webhook-deliveries.ts';
-import { createChangeReads } from './query/change-reads.ts';
+import { createChangeReads } from './query/change-listener.ts';
 import { createExporter } from './query/export.ts';
 import { createMessageReads } from './query/message-reads.ts';
 import { createStatisticsReads } from './query/statistics-reads.ts';
@@ -28,14 +28,13 @@ import {
 } from './schema/preparation.ts';
 import { tables } from './schema/tables.ts';
 import { createSchemaWatch, explainRejectedWriter } from './schema/writer-guard.ts';
-import { withClient } from './server/client.ts';
-import { connectionOf, explainConnectionFailure } from './server/connection.ts';
+import { connectionOf, explainConnectionFailure, withClient } from './server/client.ts';
 import { answeringProcess, embeddedConnections, wholeProcess } from './server/connection-budget.ts';
 import { openEmbedded } from './server/embedded.ts';
 import { requireCluster } from './server/embedded-folder.ts';
 import { type OpenPools, openPools } from './server/pools.ts';
 import { grantRead } from './server/roles.ts';
-import { readServerSettings } from './server/server-settings.ts';
+import { readServerSettings } from './server/server-facts.ts';
 import { applyFacts } from './write/apply.ts';
 import type { OrphanedBlock } from './write/lane-facts.ts';
 
@@ -84,10 +83,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
           maxConnections: embeddedConnections(options.startsProcesses ?? 1),
         })
       : undefined;
-  // A Unix socket needs no TLS, whatever PGSSLMODE asks of other servers.
-  const connection = embedded
-    ? { ...embedded.connection, ssl: false }
-    : connectionOf((place as { url: string }).url, 'DATABASE_URL');
+  const connection = embedded?.connection ?? connectionOf((place as { url: string }).url, 'DATABASE_URL');
   const { destroyConnections, ...opened } = openPools({
     primary: connection,
     replicas: (options.replicas ?? []).map((url) => connectionOf(url, 'DATABASE_REPLICA_URL')),

@@ -1,8 +1,8 @@
 /** Turns errors into responses that a client may see. */
 import { ApiError, type ErrorCode, errorCatalogue, type ParameterProblem } from '../../domain/errors.ts';
-import { isWorkerFailure } from '../../store/cluster/worker-errors.ts';
 import { DatabaseBusyError } from '../../store/reads/reads.ts';
 import { SchemaMovedError } from '../../store/schema/writer-guard.ts';
+import { isWorkerFailure } from '../../store/server/database-errors.ts';
 import { isDatabaseUnavailable } from '../../store/store.ts';
 
 /** What is logged beside the request: the whole error (a fault of ours), its reason (the database is away), nothing. */

@@ -3,8 +3,7 @@
 import type { NetworkInfo } from '../../domain/message.ts';
 import { type MissingNumbers, missingNumbers } from '../../domain/missing-numbers.ts';
 import { networkBySelector } from '../../domain/networks/networks.ts';
-import type { CountedLane } from '../../store/query/lane-counters.ts';
-import type { LaneStatistics, OnrampStatistics } from '../../store/query/lanes.ts';
+import type { CountedLane, LaneStatistics, OnrampStatistics } from '../../store/query/lanes.ts';
 import { addressColumn } from '../../store/write/message-row.ts';
 
 type AuditedEnds = Pick<LaneStatistics, 'sourceNetworkInfo' | 'destNetworkInfo'>;

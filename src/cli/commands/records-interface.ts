@@ -8,8 +8,7 @@ import type { RawParameters } from '../../domain/filters/search-parameters.ts';
 import type { Message } from '../../domain/message.ts';
 import type { Names } from '../../domain/names/message-names.ts';
 import type { ExplorerUrls } from '../../domain/networks/explorer-links.ts';
-import type { CountedLane } from '../../store/query/lane-counters.ts';
-import type { LaneEnds, LanePage, LaneStatistics } from '../../store/query/lanes.ts';
+import type { CountedLane, LaneEnds, LanePage, LaneStatistics } from '../../store/query/lanes.ts';
 
 /** A page of a search. */
 export interface RecordPage {

@@ -1,8 +1,7 @@
 /** Checks of `lanescan doctor` for a database server: its settings, its replicas, and the cluster that it coordinates. */
 import { OperatorError } from '../../base/operator-error.ts';
-import type { ClusterStatus, WorkerStatus } from '../../store/cluster/cluster-status.ts';
-import { readServerFacts, type ServerFacts } from '../../store/server/server-facts.ts';
-import type { ServerSettings } from '../../store/server/server-settings.ts';
+import type { ClusterStatus, WorkerStatus } from '../../store/cluster/workers.ts';
+import { readServerFacts, type ServerFacts, type ServerSettings } from '../../store/server/server-facts.ts';
 import { counted, printable } from '../../text/format.ts';
 import type { Config } from '../config/config.ts';
 import type { CliContext } from '../context.ts';

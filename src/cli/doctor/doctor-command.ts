@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import path from 'node:path';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { Message } from '../../domain/message.ts';
-import { NotInitialisedError, OlderSchemaError } from '../../store/schema/schema-errors.ts';
+import { NotInitialisedError, OlderSchemaError } from '../../store/schema/migrate.ts';
 import { connectionsNeeded } from '../../store/server/connection-budget.ts';
 import type { Store } from '../../store/store.ts';
 import { age, counted, printable } from '../../text/format.ts';

@@ -80,11 +80,7 @@ function idsWithout(rows: readonly Row[], column: 'bytes' | 'record'): readonly 
 }
 
 /** An expression of the last record of each of these messages, by message id. */
-async function readRemoved(
-  read: Read,
-  expression: string,
-  ids: readonly unknown[],
-): Promise<ReadonlyMap<string, unknown>> {
+async function readRemoved(read: Read, expression: string, ids: readonly unknown[]) {
   if (ids.length === 0) return new Map();
   const removed = await read(
     `select encode(message_id, 'hex') as id, ${expression} as value from history

@@ -7,8 +7,7 @@ import { OperatorError } from '../../base/operator-error.ts';
 import { knownSchema, requireSchema } from '../schema/migrate.ts';
 import { type LockOptions, withMigrationLock, withoutWriters } from '../schema/migration-lock.ts';
 import { declaredSchema } from '../schema/writer-guard.ts';
-import { WatchedClient } from '../server/client.ts';
-import { connectionOf, explainConnectionFailure } from '../server/connection.ts';
+import { connectionOf, explainConnectionFailure, WatchedClient } from '../server/client.ts';
 import { isReadOnly } from '../server/roles.ts';
 import { distributedTables, readDistributedTables } from './layout.ts';
 import { readWorkers, setWorkerSettings } from './workers.ts';
@@ -18,21 +17,11 @@ export interface DistributionOptions extends LockOptions {
   readonly shards?: number | undefined;
 }
 
-export interface DistributionReport {
-  /** The tables that were distributed now. */
-  readonly distributed: readonly string[];
-  readonly shards: number;
-  readonly workers: number;
-}
-
 /** Every search asks every shard, and each one plans its part: more shards on a worker make searches slower. */
 const SHARDS_PER_WORKER = 1;
 
 /** Throws an OperatorError where the database cannot be distributed; then nothing was changed. */
-export async function distributeDatabase(
-  url: string,
-  options: DistributionOptions = {},
-): Promise<DistributionReport> {
+export async function distributeDatabase(url: string, options: DistributionOptions = {}) {
   const { options: given = '', ...connection } = connectionOf(url, 'DATABASE_URL');
   const client = new WatchedClient({
     ...connection,
@@ -52,10 +41,7 @@ export async function distributeDatabase(
   }
 }
 
-async function distribute(
-  client: ClientBase,
-  { shards, ...lockOptions }: DistributionOptions,
-): Promise<DistributionReport> {
+async function distribute(client: ClientBase, { shards, ...lockOptions }: DistributionOptions) {
   await requireCoordinator(client);
   await requireSchema(client);
   const workers = (await readWorkers(client)).filter(({ hasShards }) => hasShards);
@@ -81,6 +67,7 @@ async function distribute(
     await freeLocalRows(client);
     await setWorkerSettings(client);
     await client.query(`analyze ${distributedTables.join(', ')}`);
+    /** `distributed` are the tables that were distributed now. */
     return { distributed: missing, shards: await readShardCount(client), workers: workers.length };
   });
 }
@@ -141,27 +128,17 @@ async function requireNoOtherPrograms(client: ClientBase): Promise<void> {
 }
 
 /** Runs inside the transaction that keeps writers out. */
-async function distributeTables(
-  client: ClientBase,
-  missing: readonly string[],
-  shards: number,
-): Promise<void> {
+async function distributeTables(client: ClientBase, missing: readonly string[], shards: number) {
   await client.query('set local citus.shard_replication_factor = 1');
   const [first] = distributedTables;
   for (const table of missing) {
     // A distributed table has no triggers. Programs of an older schema are kept out by those of the other tables.
     await client.query(`drop trigger if exists refuse_older_writer on ${table}`);
-    if (table === first) {
-      await client.query(
-        `select create_distributed_table($1, 'message_id', colocate_with => 'none', shard_count => $2)`,
-        [table, shards],
-      );
-    } else {
-      await client.query(`select create_distributed_table($1, 'message_id', colocate_with => $2)`, [
-        table,
-        first,
-      ]);
-    }
+    const [how, value] =
+      table === first
+        ? [`colocate_with => 'none', shard_count => $2`, shards]
+        : ['colocate_with => $2', first];
+    await client.query(`select create_distributed_table($1, 'message_id', ${how})`, [table, value]);
   }
   // A row may be there from a cluster whose dump was restored here.
   if (missing.length === distributedTables.length) await client.query('delete from publication');

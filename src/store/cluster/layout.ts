@@ -9,8 +9,7 @@
  * - `statement-forms.ts`: statements that are written in two ways.
  * - `search-lookups.ts`: what a search reads first, because one statement cannot.
  * - `distributed-changes.ts`: the changes after a position.
- * - `worker-errors.ts`: which errors mean that a worker is away.
- * - `cluster-status.ts`, `workers.ts`: workers, their shards, health and settings, for `doctor`.
+ * - `workers.ts`: workers, their shards, health and settings, for `doctor`.
  */
 import type { ClientBase } from 'pg';
 import { OperatorError } from '../../base/operator-error.ts';

@@ -50,8 +50,10 @@ export async function readSearchLookups(
     ...(filters.destTransactionHash ?? []),
     ...(filters.q ?? []).flatMap((term) => term.hashes),
   ]);
+  const { sourceChainSelector, destChainSelector, chainSelector } = filters;
   const [lanes, messages, tokens, satisfied] = await Promise.all([
-    hasNetwork(filters) ? readLanes(read) : [],
+    // Lanes matter to searches for a network with an actor or a token.
+    (sourceChainSelector ?? destChainSelector ?? chainSelector) ? readLanes(read) : [],
     Promise.all([...hashes].map(async (hash) => [hash, await readMessagesOf(read, hash)] as const)),
     readExistingTokens(read, checks.tokens),
     Promise.all(checks.lists.map((list) => readSatisfied(read, list.filter(needsStatement)))),
@@ -81,10 +83,7 @@ function needsStatement({ otherTransaction, source, dest }: Requirements): boole
 }
 
 /** The tokens that some message has. Most addresses are not tokens, which a single statement shows. */
-async function readExistingTokens(
-  read: Read,
-  tokens: readonly TokenRequirement[],
-): Promise<ReadonlySet<string>> {
+async function readExistingTokens(read: Read, tokens: readonly TokenRequirement[]) {
   const found = new Set<string>();
   for (let others = tokens; ; ) {
     const token = await readSatisfied(read, others);
@@ -109,27 +108,14 @@ async function readSatisfied<R extends Requirements>(
   return row && alternatives[row.alternative as number];
 }
 
-/** Lanes matter to searches for a network with an actor or a token. */
-function hasNetwork(filters: Filters): boolean {
-  return (
-    filters.sourceChainSelector !== undefined ||
-    filters.destChainSelector !== undefined ||
-    filters.chainSelector !== undefined
-  );
-}
-
 /** All lanes; `hasReady`: whether any of its messages is ready for manual execution. */
-async function readLanes(read: Read): Promise<readonly (LaneOfNetwork & { readonly hasReady: boolean })[]> {
-  const rows = await read(
-    `select source_selector, dest_selector, bool_or(ready and messages > 0) as "hasReady"
+async function readLanes(read: Read) {
+  const rows = await read<LaneOfNetwork & { readonly hasReady: boolean }>(
+    `select source_selector as source, dest_selector as dest, bool_or(ready and messages > 0) as "hasReady"
      from lane_total group by source_selector, dest_selector`,
     [],
   );
-  return rows.map((row) => ({
-    source: selectorOf(row.source_selector as string),
-    dest: selectorOf(row.dest_selector as string),
-    hasReady: row.hasReady as boolean,
-  }));
+  return rows.map((row) => ({ ...row, source: selectorOf(row.source), dest: selectorOf(row.dest) }));
 }
 
 async function readMessagesOf(read: Read, hash: BytesHex): Promise<readonly BytesHex[]> {

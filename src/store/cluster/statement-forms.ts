@@ -5,21 +5,13 @@
 import { MAX_OVERDUE } from '../../domain/delivery-times.ts';
 import type { Layout } from './layout.ts';
 
-export interface StatementForms {
-  /** Fails while the database cannot answer searches. */
-  readonly ping: string;
-  /** Messages in flight on lanes (`$1`, `$2`) that were sent before a time (`$3`), of lanes that have any. */
-  readonly overdue: string;
-  /** Delivery times on a lane; see `readRecentDeliveries`. */
-  readonly recentDeliveries: string;
-  /** Distinct values of a column between `$1` and `$2` whose digits end with `$3`, at most `$5`. */
-  distinctValues(table: 'message' | 'message_token', column: string): string;
-}
+export type StatementForms = typeof single;
 
-const single: StatementForms = {
+const single = {
+  /** Fails while the database cannot answer searches. */
   ping: 'select 1',
 
-  // Stops at the limit.
+  /** Messages in flight on lanes (`$1`, `$2`) that were sent before a time (`$3`), of lanes that have any. Stops at the limit. */
   overdue: `select lane.source as source_selector, lane.dest as dest_selector, late.overdue
      from unnest($1::bigint[], $2::bigint[], $3::timestamptz[]) as lane (source, dest, due)
      cross join lateral (
@@ -29,7 +21,7 @@ const single: StatementForms = {
          limit ${MAX_OVERDUE}) counted) late
      where lane.due is not null and late.overdue > 0`,
 
-  // Looks for tokens of those messages only that satisfy the other conditions.
+  /** See `readRecentDeliveries`. Looks for tokens of those messages only that satisfy the other conditions. */
   recentDeliveries: `select delivery_ms from (
        select message_id, sent_at, delivery_ms, finality, status from message
        where source_selector = $1 and dest_selector = $2
@@ -39,8 +31,14 @@ const single: StatementForms = {
          select from message_token t where t.message_id = recent.message_id and t.source_token = any($5)))
      order by sent_at desc, message_id desc limit $6`,
 
-  // Goes from one value to the next ($4 steps at most), whatever number of messages each has.
-  distinctValues: (table, column) => `with recursive found (bytes, step) as (
+  /**
+   * Distinct values of a column between `$1` and `$2` whose digits end with `$3`, at most `$5`. Goes from one value to the
+   * next (`$4` steps at most), whatever number of messages each has.
+   */
+  distinctValues: (
+    table: 'message' | 'message_token',
+    column: string,
+  ) => `with recursive found (bytes, step) as (
              (select ${column}, 1 from ${table} where ${column} between $1 and $2 order by ${column} limit 1)
              union all
              select (select ${column} from ${table} where ${column} > found.bytes and ${column} <= $2

@@ -1,6 +1,7 @@
-/** The workers of a cluster, and the settings that their databases need. */
+/** The workers of a cluster: their shards, their state for operators, and the settings that their databases need. */
 import type { ClientBase } from 'pg';
 import { OperatorError } from '../../base/operator-error.ts';
+import { distributedTables } from './layout.ts';
 
 export interface Worker {
   /** `host:port`, for operators. */
@@ -10,8 +11,8 @@ export interface Worker {
 }
 
 /** The active nodes, the coordinator included where it holds shards. */
-export async function readWorkers(client: ClientBase): Promise<readonly Worker[]> {
-  const { rows } = await client.query(
+export async function readWorkers(client: ClientBase) {
+  const { rows } = await client.query<Worker>(
     `select nodename || ':' || nodeport as address, shouldhaveshards as "hasShards" from pg_dist_node
      where noderole = 'primary' and isactive and (groupid <> 0 or shouldhaveshards) order by 1`,
   );
@@ -19,15 +20,12 @@ export async function readWorkers(client: ClientBase): Promise<readonly Worker[]
 }
 
 /** Which of these sessions of the coordinator some worker runs a statement for. None where there is no cluster. */
-export async function readSessionsOnWorkers(
-  client: ClientBase,
-  sessions: readonly number[],
-): Promise<readonly number[]> {
+export async function readSessionsOnWorkers(client: ClientBase, sessions: readonly number[]) {
   const { rows: views } = await client.query(
     `select to_regclass('pg_catalog.citus_stat_activity') is not null as present`,
   );
   if (!views[0].present) return [];
-  const { rows } = await client.query(
+  const { rows } = await client.query<{ pid: number }>(
     `select distinct s.pid from unnest($1::integer[]) as s (pid)
      join citus_stat_activity a on a.global_pid = citus_calculate_gpid(citus_coordinator_nodeid(), s.pid)
      where a.is_worker_query and a.state = 'active'`,
@@ -79,3 +77,69 @@ export async function setWorkerSettings(client: ClientBase): Promise<void> {
     }
   }
 }
+
+export interface WorkerStatus {
+  /** `host:port`. */
+  readonly address: string;
+  readonly isAway: boolean;
+  /** Shards of `message`; every other distributed table has as many. */
+  readonly shards: number;
+  /** Size of the database there; null while it is away. */
+  readonly bytes: number | null;
+  /** Transactions that are prepared and not committed; null while it is away. */
+  readonly prepared: number | null;
+  /** Settings of `workerSettings` that differ. */
+  readonly wrongSettings: readonly string[];
+  /** The language of the server's messages (`lc_messages`); null while it is away. */
+  readonly messageLocale: string | null;
+}
+
+export interface ClusterStatus {
+  readonly citusVersion: string;
+  readonly workers: readonly WorkerStatus[];
+  /** Whether the latest changes are published. */
+  readonly isPublished: boolean;
+  /** Of the coordinator. */
+  readonly messageLocale: string;
+}
+
+export async function readClusterStatus(client: ClientBase): Promise<ClusterStatus> {
+  const { rows: general } = await client.query(
+    `select (select extversion from pg_extension where extname = 'citus') as "citusVersion",
+            (select is_published from publication) as "isPublished",
+            current_setting('lc_messages') as "messageLocale"`,
+  );
+  const { rows: nodes } = await client.query(
+    `select n.nodename || ':' || n.nodeport as address, count(p.shardid)::int as shards
+     from pg_dist_node n
+     left join (pg_dist_placement p join pg_dist_shard s on s.shardid = p.shardid and s.logicalrelid = $1::regclass)
+       on p.groupid = n.groupid
+     where n.noderole = 'primary' and n.groupid <> 0 group by n.nodename, n.nodeport order by 1`,
+    [distributedTables[0]],
+  );
+  const { rows: answers } = await client.query(
+    `select nodename || ':' || nodeport as address, success, result from run_command_on_workers($1)`,
+    [WORKER_STATE],
+  );
+  const workers = nodes.map(({ address, shards }): WorkerStatus => {
+    const answer = answers.find((one) => one.address === address);
+    if (!answer?.success) {
+      const unknown = { bytes: null, prepared: null, wrongSettings: [], messageLocale: null };
+      return { address, shards, isAway: true, ...unknown };
+    }
+    const { settings, ...state } = JSON.parse(answer.result);
+    const wrongSettings = Object.keys(workerSettings).filter(
+      (name) => settings[name] !== workerSettings[name],
+    );
+    return { address, shards, isAway: false, ...state, wrongSettings };
+  });
+  return { ...general[0], workers };
+}
+
+const settingMembers = Object.keys(workerSettings).map((name) => `'${name}', current_setting('${name}')`);
+
+const WORKER_STATE = `select json_build_object(
+  'bytes', pg_database_size(current_database()),
+  'prepared', (select count(*) from pg_prepared_xacts where database = current_database()),
+  'messageLocale', current_setting('lc_messages'),
+  'settings', json_build_object(${settingMembers.join(', ')}))`;

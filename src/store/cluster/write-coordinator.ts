@@ -15,8 +15,8 @@ import type { ClientBase } from 'pg';
 import type { WriteLog } from '../../base/log.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { UseClient } from '../server/client.ts';
+import { ClusterAwayError } from '../server/database-errors.ts';
 import { messageIdArray } from '../write/message-row.ts';
-import { ClusterAwayError } from './worker-errors.ts';
 
 /** The channel of the notification that each published position sends, with the position. */
 export const CHANGE_CHANNEL = 'lanescan_change';

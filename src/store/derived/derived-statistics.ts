@@ -131,19 +131,20 @@ const IS_DELIVERED = `status = ${statusRank('SUCCESS')} and delivery_ms is not n
  */
 export async function compareDeliveries(client: ClientBase, repair: boolean): Promise<number> {
   let count = 0;
-  let superfluous = await countStoredDays(client);
+  const { rows: stored } = await client.query(
+    `select count(*)::int as days from lane_delivery where ${IS_FILLED}`,
+  );
+  let superfluous: number = stored[0].days;
   let days: (LaneDay & { readonly histogram: Map<number, number> })[] = [];
   const flush = async () => {
-    const stored = await readLaneDays(
-      client,
-      days.map(({ key }) => key),
-    );
+    const keys = days.map(({ key }) => key);
+    const known = await readLaneDays(client, keys);
     const different = days.filter(
-      ({ key, histogram }) => inOrder(stored.get(key.join()) ?? new Map()) !== inOrder(histogram),
+      ({ key, histogram }) => inOrder(known.get(key.join()) ?? new Map()) !== inOrder(histogram),
     );
     if (repair) await writeLaneDays(client, different);
     count += different.length;
-    superfluous -= [...stored.values()].filter(({ size }) => size > 0).length;
+    superfluous -= [...known.values()].filter(({ size }) => size > 0).length;
     days = [];
   };
   await client.query(
@@ -167,25 +168,16 @@ export async function compareDeliveries(client: ClientBase, repair: boolean): Pr
   }
   await flush();
   await client.query('close delivered');
-  if (repair && superfluous > 0) await deleteSuperfluousDays(client);
+  // Histograms of days on which the lane delivered nothing.
+  if (repair && superfluous > 0)
+    await client.query(
+      `delete from lane_delivery where ${IS_FILLED} and (source_selector, dest_selector, day) not in (
+         select source_selector, dest_selector, (sent_at at time zone 'UTC')::date from message
+         where ${IS_DELIVERED} group by 1, 2, 3)`,
+    );
   return count + superfluous;
-}
-
-/** Days that have deliveries in `lane_delivery`. */
-async function countStoredDays(client: ClientBase): Promise<number> {
-  const { rows } = await client.query(`select count(*)::int as days from lane_delivery where ${IS_FILLED}`);
-  return rows[0].days;
 }
 
 function inOrder(histogram: ReadonlyMap<number, number>): string {
   return JSON.stringify(flatHistogram(new Map([...histogram].sort(([a], [b]) => a - b))));
-}
-
-/** Deletes histograms of days on which the lane delivered nothing. */
-async function deleteSuperfluousDays(client: ClientBase): Promise<void> {
-  await client.query(
-    `delete from lane_delivery where ${IS_FILLED} and (source_selector, dest_selector, day) not in (
-       select source_selector, dest_selector, (sent_at at time zone 'UTC')::date from message
-       where ${IS_DELIVERED} group by 1, 2, 3)`,
-  );
 }

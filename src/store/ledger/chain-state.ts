@@ -1,5 +1,6 @@
 /** What the indexer holds of a chain: blocks, trusted contracts, anchors of lists, and registrations of ramps. */
 import type { ClientBase } from 'pg';
+import { readWith } from '../reads/reads.ts';
 import { columnsOf } from '../sql.ts';
 import { selectorOf, storedSelector } from '../write/message-row.ts';
 
@@ -79,11 +80,8 @@ export async function readChainState(client: ClientBase, network: string): Promi
   };
 }
 
-export async function readRegistrations(
-  client: ClientBase,
-  network: string,
-): Promise<readonly RampRegistration[]> {
-  const { rows } = await client.query(
+export async function readRegistrations(client: ClientBase, network: string) {
+  const rows = await readWith(client)<RampRegistration>(
     `select contract, role, remote, block_number::float8 as "blockNumber" from index_registration
      where network = $1 order by contract, remote`,
     [network],
@@ -91,11 +89,7 @@ export async function readRegistrations(
   return rows.map((row) => ({ ...row, remote: selectorOf(row.remote) }));
 }
 
-export async function writeChainState(
-  client: ClientBase,
-  network: string,
-  step: ChainStateStep,
-): Promise<void> {
+export async function writeChainState(client: ClientBase, network: string, step: ChainStateStep) {
   const { orphaned = [], blocks = [], forgetBelow, contracts = [], anchors = [], registrations = [] } = step;
   const write = (text: string, ...values: readonly unknown[]) => client.query(text, [network, ...values]);
 

@@ -3,8 +3,10 @@
  * completeness (`index_finding`), and what the records have of each lane.
  */
 import type { ClientBase } from 'pg';
+import type { Status } from '../../domain/lifecycle.ts';
 import type { NumberRun } from '../../domain/missing-numbers.ts';
 import { type FindingKind, findingKindOf } from '../../domain/networks/index-findings.ts';
+import { readUsing } from '../reads/reads.ts';
 import type { UseClient } from '../server/client.ts';
 import { selectorOf, storedSelector } from '../write/message-row.ts';
 import { type BlockId, readRegistrations } from './chain-state.ts';
@@ -68,64 +70,51 @@ const MAX_RUNS = 10_000;
 const SEND_BLOCK = `substring(record from '"sendBlockNumber":([0-9]{1,16})[,}]')::bigint`;
 
 export function createCheckLedger(withReader: UseClient) {
-  const read =
-    <Args extends readonly unknown[], T>(query: (client: ClientBase, ...args: Args) => Promise<T>) =>
-    (...args: Args): Promise<T> =>
-      withReader((client) => query(client, ...args));
-  const readOfNetwork =
-    <Args extends readonly unknown[], T>(
-      query: (client: ClientBase, network: string, ...args: Args) => Promise<T>,
-    ) =>
-    (network: string, ...args: Args): Promise<T> =>
-      withReader((client) => query(client, storedSelector(network), ...args));
+  const read = readUsing(withReader);
+  const readOne = async <R>(text: string, values: readonly unknown[]) =>
+    (await read<R>(text, values))[0] as R;
   const readRuns = (text: string, lane: LaneKey, ...values: readonly unknown[]) =>
-    withReader<readonly NumberRun[]>(
-      async (client) => (await client.query(text, [...laneValues(lane), ...values])).rows,
-    );
+    read<NumberRun>(text, [...laneValues(lane), ...values]);
   return {
     /**
      * Ranges that have not been read, ranges on the ledger of failures, and whether history of other networks has not been
      * read: commits that they tell of are yet to come.
      */
-    workload: readOfNetwork(
-      async (
-        client,
-        network,
-      ): Promise<{ readonly pending: number; readonly failed: number; readonly isElsewhere: boolean }> => {
-        const { rows } = await client.query(
-          `select (select count(*)::int from index_backlog where network = $1) as pending,
-                  (select count(*)::int from index_failure where network = $1) as failed,
-                  exists (select from index_backlog where network <> $1)
-                    or exists (select from index_network where selector <> $1 and followed_from is null)
-                    as "isElsewhere"`,
-          [network],
-        );
-        return rows[0];
-      },
-    ),
-    findings: readOfNetwork(async (client, network): Promise<readonly StoredFinding[]> => {
-      const { rows } = await client.query(
+    workload: (network: string) =>
+      readOne<{ readonly pending: number; readonly failed: number; readonly isElsewhere: boolean }>(
+        `select (select count(*)::int from index_backlog where network = $1) as pending,
+                (select count(*)::int from index_failure where network = $1) as failed,
+                exists (select from index_backlog where network <> $1)
+                  or exists (select from index_network where selector <> $1 and followed_from is null)
+                  as "isElsewhere"`,
+        [storedSelector(network)],
+      ),
+    async findings(network: string): Promise<readonly StoredFinding[]> {
+      const rows = await read<StoredFinding & { readonly body: string | null }>(
         `select kind, subject, detail, body, found_at as "foundAt", tried, attempts,
                 coalesce(retry_at <= now(), true) as "isDue"
          from index_finding where network = $1 order by kind, subject`,
-        [network],
+        [storedSelector(network)],
       );
       return rows
         .filter(({ kind }) => findingKindOf(kind))
         .map((row) => ({ ...row, body: row.body === null ? undefined : JSON.parse(row.body) }));
-    }),
-    unexecuted: readOfNetwork(readUnexecuted),
-    belowStatus: read(readBelowStatus),
-    registrations: readOfNetwork(readRegistrations),
+    },
+    unexecuted: (network: string, after: string | null, limit: number) =>
+      withReader((client) => readUnexecuted(client, storedSelector(network), after, limit)),
+    belowStatus: (messageIds: readonly string[], status: Status) =>
+      withReader((client) => readBelowStatus(client, messageIds, status)),
+    registrations: (network: string) =>
+      withReader((client) => readRegistrations(client, storedSelector(network))),
     /** Milliseconds since the counters of a network were last compared; null where they never were. */
-    checkAgeMs: readOfNetwork(async (client, network): Promise<number | null> => {
-      const { rows } = await client.query(
+    async checkAgeMs(network: string) {
+      const { age } = await readOne<{ readonly age: number | null }>(
         `select (extract(epoch from clock_timestamp() - max(checked_at)) * 1000)::float8 as age from index_counter
          where (source_selector = $1 and kind = 'sent') or (dest_selector = $1 and kind = 'committed')`,
-        [network],
+        [storedSelector(network)],
       );
-      return rows[0].age;
-    }),
+      return age;
+    },
     /** Runs of the numbers of messages that are recorded, the lowest first. */
     sentRuns: (lane: LaneKey) =>
       readRuns(
@@ -152,72 +141,57 @@ export function createCheckLedger(withReader: UseClient) {
         lane,
       ),
     /** The highest committed number of each lane from a network. */
-    committedEnds: readOfNetwork(
-      async (client, network): Promise<readonly (LaneKey & { readonly last: string })[]> => {
-        const { rows } = await client.query(
-          `select dest_selector as dest, encode(onramp, 'hex') as onramp, max(to_sequence) as last
-           from lane_fact where source_selector = $1 group by dest_selector, onramp order by 1, 2`,
-          [network],
-        );
-        const sourceSelector = selectorOf(network);
-        return rows.map(({ dest, ...lane }) => ({ sourceSelector, destSelector: selectorOf(dest), ...lane }));
-      },
-    ),
+    async committedEnds(network: string) {
+      const rows = await read<{ readonly dest: string; readonly onramp: string; readonly last: string }>(
+        `select dest_selector as dest, encode(onramp, 'hex') as onramp, max(to_sequence) as last
+         from lane_fact where source_selector = $1 group by dest_selector, onramp order by 1, 2`,
+        [storedSelector(network)],
+      );
+      return rows.map(({ dest, ...lane }) => ({
+        sourceSelector: network,
+        destSelector: selectorOf(dest),
+        ...lane,
+      }));
+    },
     /** Where a chain has shown numbers of a lane that are higher than its counter, from the lowest number on. */
-    blocksAbove: readOfNetwork(
-      async (
-        client,
-        network,
-        { lastNumber, kind, ...lane }: LaneCounter,
-        limit: number,
-      ): Promise<readonly BlockId[]> => {
-        const shown =
-          kind === 'sent'
-            ? `select m.sequence_number as number, f.body from message m join fact f using (message_id)
-               where ${OF_LANE} and sequence_number > $4 and f.kind = 'Sent' and f.network = $5`
-            : `select to_sequence as number, body from lane_fact
-               where ${OF_LANE} and to_sequence > $4 and body::json ->> 'kind' = 'Committed' and network = $5`;
-        const { rows } = await client.query(
-          `select distinct on (number) (body::json -> 'seen' ->> 'blockNumber')::float8 as block,
-             body::json -> 'seen' ->> 'blockHash' as hash
-           from (${shown}) shown order by number limit $6`,
-          [...laneValues(lane), lastNumber, network, limit],
-        );
-        return [...new Map(rows.map(({ block, hash }) => [hash, { number: block, hash }])).values()];
-      },
-    ),
+    async blocksAbove(network: string, { lastNumber, kind, ...lane }: LaneCounter, limit: number) {
+      const shown =
+        kind === 'sent'
+          ? `select m.sequence_number as seen_number, f.body from message m join fact f using (message_id)
+             where ${OF_LANE} and sequence_number > $4 and f.kind = 'Sent' and f.network = $5`
+          : `select to_sequence as seen_number, body from lane_fact
+             where ${OF_LANE} and to_sequence > $4 and body::json ->> 'kind' = 'Committed' and network = $5`;
+      const rows = await read<BlockId>(
+        `select distinct on (seen_number) (body::json -> 'seen' ->> 'blockNumber')::float8 as number,
+           body::json -> 'seen' ->> 'blockHash' as hash
+         from (${shown}) shown order by seen_number limit $6`,
+        [...laneValues(lane), lastNumber, storedSelector(network), limit],
+      );
+      return [...new Map(rows.map((block) => [block.hash, block])).values()];
+    },
     /** The block of the message with this number; undefined where it is not recorded. */
-    sendBlock: read(async (client, lane: LaneKey, sequenceNumber: string): Promise<number | undefined> => {
-      const { rows } = await client.query(
+    async sendBlock(lane: LaneKey, sequenceNumber: string) {
+      const [row] = await read(
         `select ${SEND_BLOCK} as block from message where ${OF_LANE} and sequence_number = $4 limit 1`,
         [...laneValues(lane), sequenceNumber],
       );
-      return rows[0] && Number(rows[0].block);
-    }),
+      return row && Number(row.block);
+    },
     /** How many logs of a contract are kept because they could not be decoded. */
-    unreadableLogs: readOfNetwork(async (client, network, contract: string): Promise<number> => {
-      const { rows } = await client.query(
+    async unreadableLogs(network: string, contract: string) {
+      const { logs } = await readOne<{ readonly logs: number }>(
         'select count(*)::int as logs from index_unreadable where network = $1 and address = $2',
-        [network, contract],
+        [storedSelector(network), contract],
       );
-      return rows[0].logs;
-    }),
+      return logs;
+    },
     /** Logs of a contract that are kept under one of these first topics, in the order of their blocks. */
-    keptLogs: readOfNetwork(
-      async (
-        client,
-        network,
-        contract: string,
-        topics: readonly string[],
-      ): Promise<readonly { readonly blockNumber: number; readonly topics: readonly string[] }[]> => {
-        const { rows } = await client.query(
-          `select block_number::float8 as "blockNumber", topics from index_unreadable
-           where network = $1 and address = $2 and topics[1] = any($3) order by block_number, log_index`,
-          [network, contract, topics],
-        );
-        return rows;
-      },
-    ),
+    keptLogs: (network: string, contract: string, topics: readonly string[]) =>
+      read<{ readonly blockNumber: number; readonly topics: readonly string[] }>(
+        `select block_number::float8 as "blockNumber", topics from index_unreadable
+         where network = $1 and address = $2 and topics[1] = any($3) order by block_number, log_index`,
+        [storedSelector(network), contract, topics],
+      ),
   };
 }
 

@@ -19,17 +19,12 @@ export interface AwaitingExecution {
 }
 
 /** Message ids have 64 hexadecimal digits. */
-export async function readSentIn(
-  client: ClientBase,
-  network: string,
-  hashes: readonly string[],
-): Promise<readonly { readonly messageId: string; readonly blockHash: string }[]> {
-  const { rows } = await client.query(
+export function readSentIn(client: ClientBase, network: string, hashes: readonly string[]) {
+  return readWith(client)<{ messageId: string; blockHash: string }>(
     `select encode(message_id, 'hex') as "messageId", block_hash as "blockHash" from fact
      where network = $1 and block_hash = any($2) and kind = 'Sent' order by message_id`,
     [network, hashes],
   );
-  return rows;
 }
 
 /** Of several, for example across a reorganisation, the one in the highest block. */
@@ -42,11 +37,7 @@ export async function readSentFact(client: ClientBase, messageId: string): Promi
 }
 
 /** Messages to this network of which a fact was seen in these blocks, also one that a task brought. */
-export async function readSentTo(
-  client: ClientBase,
-  network: string,
-  hashes: readonly string[],
-): Promise<readonly Sent[]> {
+export async function readSentTo(client: ClientBase, network: string, hashes: readonly string[]) {
   if (hashes.length === 0) return [];
   const { rows } = await client.query(
     `select distinct sent.body from fact orphan join fact sent on sent.message_id = orphan.message_id
@@ -93,21 +84,12 @@ export function readAwaitingExecution(
 }
 
 /** Messages to this network whose execution was not seen, whatever else is known of them. */
-export function readUnexecuted(
-  client: ClientBase,
-  network: string,
-  after: string | null,
-  limit: number,
-): Promise<readonly AwaitingExecution[]> {
+export function readUnexecuted(client: ClientBase, network: string, after: string | null, limit: number) {
   return readMessagesTo(client, 'status < 6', network, after, limit);
 }
 
 /** Those of these messages (ids in hex) that have not reached a status yet. */
-export async function readBelowStatus(
-  client: ClientBase,
-  messageIds: readonly string[],
-  status: Status,
-): Promise<ReadonlySet<string>> {
+export async function readBelowStatus(client: ClientBase, messageIds: readonly string[], status: Status) {
   if (messageIds.length === 0) return new Set();
   const { rows } = await client.query(
     `select encode(message_id, 'hex') as id from message where message_id = any($1) and status < $2`,
@@ -140,21 +122,15 @@ async function readMessagesTo(
   }));
 }
 
-export async function readFactBlocks(
-  client: ClientBase,
-  network: string,
-  below: number,
-  limit: number,
-): Promise<readonly BlockId[]> {
+export function readFactBlocks(client: ClientBase, network: string, below: number, limit: number) {
   const blocksOf = (table: string) =>
     `(select distinct (body::json -> 'seen' ->> 'blockNumber')::bigint as number, block_hash as hash
      from ${table} where network = $1 and (body::json -> 'seen' ->> 'blockNumber')::bigint < $2
      order by number desc, hash limit $3)`;
-  const { rows } = await client.query(
+  return readWith(client)<BlockId>(
     `select distinct number::float8 as number, hash
      from (${factTables.map(blocksOf).join(' union all ')}) seen
      order by number desc, hash limit $3`,
     [network, below, limit],
   );
-  return rows;
 }

@@ -6,7 +6,6 @@
  * worker that lost it writes nothing. The modules beside this one have the tables.
  */
 import type { ClientBase } from 'pg';
-import type { Sent } from '../../domain/facts.ts';
 import type { WriteCoordinator } from '../cluster/write-coordinator.ts';
 import { SchemaMovedError } from '../schema/writer-guard.ts';
 import type { UseClient } from '../server/client.ts';
@@ -130,21 +129,13 @@ async function recordStep(
     writes,
     facts,
     retracted.map((blockHash) => ({ network: selector, blockHash })),
-    () => writeStep(client, network, holder, step, reopened),
+    async () => {
+      await updateNetworkRow(client, network, holder, step);
+      await writeChainState(client, network, step);
+      await writeRanges(client, network, step);
+      await writeTasks(client, network, step, reopened);
+      await writeChecks(client, network, step);
+      await writeTokens(client, network, step.tokens ?? []);
+    },
   );
-}
-
-async function writeStep(
-  client: ClientBase,
-  network: string,
-  holder: string,
-  step: IndexStep,
-  reopened: readonly Sent[],
-): Promise<void> {
-  await updateNetworkRow(client, network, holder, step);
-  await writeChainState(client, network, step);
-  await writeRanges(client, network, step);
-  await writeTasks(client, network, step, reopened);
-  await writeChecks(client, network, step);
-  await writeTokens(client, network, step.tokens ?? []);
 }

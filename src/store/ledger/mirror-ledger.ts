@@ -1,6 +1,6 @@
 /** The ledger of mirrors: how far each source was read, and which of its messages are to be requested again. */
 import type { ClientBase } from 'pg';
-import { type Read, readWith } from '../reads/reads.ts';
+import { type Read, readUsing } from '../reads/reads.ts';
 import { inTransaction, type UseClient } from '../server/client.ts';
 import { columnsOf } from '../sql.ts';
 
@@ -69,7 +69,7 @@ const progressColumns = {
 const ms = (column: string) => `(extract(epoch from ${column}) * 1000)::float8`;
 
 export function createMirrorLedger(withReader: UseClient, withWriter: UseClient) {
-  const read: Read = (text, values) => withReader((client) => readWith(client)(text, values));
+  const read = readUsing(withReader);
   const readPending = (condition: string, order: string, values: readonly unknown[]) =>
     read<PendingMessage>(
       `select encode(message_id, 'hex') as "messageId", ${ms('sent_at')} as "sentAt",
@@ -162,11 +162,7 @@ export function readMirrors(read: Read): Promise<readonly MirrorState[]> {
   );
 }
 
-async function writeProgress(
-  client: ClientBase,
-  source: string,
-  progress: Partial<MirrorProgress>,
-): Promise<void> {
+async function writeProgress(client: ClientBase, source: string, progress: Partial<MirrorProgress>) {
   const given = Object.entries(progressColumns).filter(([key]) => key in progress);
   const values = given.map(([key]) => {
     const value = progress[key as keyof MirrorProgress];

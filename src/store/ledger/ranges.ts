@@ -4,6 +4,7 @@
  * contracts that no decoder understands (`index_unreadable`), kept whole for a version that does.
  */
 import type { ClientBase } from 'pg';
+import { readWith } from '../reads/reads.ts';
 import { columnsOf } from '../sql.ts';
 
 /** Blocks to read, both ends included. */
@@ -73,29 +74,20 @@ const RANGE = 'id, from_block::float8 as "from", to_block::float8 as "to", purpo
  * The backlog in the order in which it is to be read. Routers' history comes first: it registers the contracts whose logs
  * the other ranges are read for. Ranges of single contracts come last, when all contracts are known.
  */
-export async function readPendingRanges(
-  client: ClientBase,
-  network: string,
-): Promise<readonly PendingRange[]> {
-  const { rows } = await client.query(
+export function readPendingRanges(client: ClientBase, network: string) {
+  return readWith(client)<PendingRange>(
     `select ${RANGE} from index_backlog where network = $1
      order by array_position(array['routers', 'history', 'contracts'], purpose), to_block desc, id`,
     [network],
   );
-  return rows;
 }
 
-export async function readDueFailures(
-  client: ClientBase,
-  network: string,
-  limit: number,
-): Promise<readonly FailedRange[]> {
-  const { rows } = await client.query(
+export function readDueFailures(client: ClientBase, network: string, limit: number) {
+  return readWith(client)<FailedRange>(
     `select ${RANGE}, failures, first_failed_at as since from index_failure
      where network = $1 and retry_at <= now() order by failures, retry_at, id limit $2`,
     [network, limit],
   );
-  return rows;
 }
 
 export async function writeRanges(client: ClientBase, network: string, step: RangesStep): Promise<void> {

@@ -5,6 +5,7 @@
  */
 import type { ClientBase } from 'pg';
 import type { Fact, Sent } from '../../domain/facts.ts';
+import { readWith } from '../reads/reads.ts';
 import { columnsOf } from '../sql.ts';
 import { storedSelector } from '../write/message-row.ts';
 
@@ -26,18 +27,12 @@ export interface TasksStep {
   readonly tasksPostponed?: readonly (Task & { readonly dueInMs: number })[];
 }
 
-export async function readDueTasks(
-  client: ClientBase,
-  network: string,
-  kind: TaskKind,
-  limit: number,
-): Promise<readonly Task[]> {
-  const { rows } = await client.query(
+export function readDueTasks(client: ClientBase, network: string, kind: TaskKind, limit: number) {
+  return readWith(client)<Task>(
     `select encode(message_id, 'hex') as "messageId", kind, attempts from index_chore
      where network = $1 and kind = $2 and due_at <= now() order by due_at, message_id limit $3`,
     [network, kind, limit],
   );
-  return rows;
 }
 
 /** @param reopened messages that lost an answer to a reorganisation */
@@ -74,11 +69,7 @@ export async function writeTasks(
 const TASK = 'index_chore.message_id = $1 and index_chore.network = $2 and index_chore.kind = $3';
 
 /** Adds the tasks of new messages, and of those reopened. */
-async function addTasks(
-  client: ClientBase,
-  facts: readonly Fact[],
-  reopened: readonly Sent[],
-): Promise<void> {
+async function addTasks(client: ClientBase, facts: readonly Fact[], reopened: readonly Sent[]) {
   const sent = [...facts.filter((fact) => fact.kind === 'Sent'), ...reopened].filter(
     ({ execution }) => execution !== undefined && 'encodedMessage' in execution,
   );

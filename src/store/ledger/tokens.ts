@@ -15,6 +15,7 @@ import {
   tokenKey,
   tokenKeyOf,
 } from '../../domain/names/tokens.ts';
+import { readUsing } from '../reads/reads.ts';
 import { inTransaction, type UseClient } from '../server/client.ts';
 import { selectorOf, storedSelector } from '../write/message-row.ts';
 
@@ -39,14 +40,11 @@ export function createTokenLedger(withReader: UseClient, withWriter: UseClient) 
     discover: () => withWriter(discoverTokens),
     /** Tokens whose time has come: those that were never asked in vain, or those that were. */
     due: (network: string, state: 'fresh' | 'retried', limit: number) =>
-      withReader(async (client): Promise<readonly DueToken[]> => {
-        const { rows } = await client.query(
-          `select encode(address, 'hex') as bytes, attempts from token
-           where network = $1 and due_at <= now() and (attempts = 0) = $2 order by due_at, address limit $3`,
-          [storedSelector(network), state === 'fresh', limit],
-        );
-        return rows;
-      }),
+      readUsing(withReader)<DueToken>(
+        `select encode(address, 'hex') as bytes, attempts from token
+         where network = $1 and due_at <= now() and (attempts = 0) = $2 order by due_at, address limit $3`,
+        [storedSelector(network), state === 'fresh', limit],
+      ),
     /** For a store without indexers: one with simulated data. */
     write: (network: string, readings: readonly TokenReading[]) =>
       withWriter((client) => writeTokens(client, storedSelector(network), readings)),
@@ -118,18 +116,14 @@ async function addTokens(client: ClientBase, tokens: readonly TokenKey[]): Promi
      select * from unnest($1::bigint[], $2::bytea[]) as found (network, address) order by 1, 2
      on conflict do nothing`,
     [
-      tokens.map(({ network }) => storedSelector(network)),
+      tokens.map((token) => storedSelector(token.network)),
       tokens.map(({ bytes }) => Buffer.from(bytes, 'hex')),
     ],
   );
 }
 
 /** Writes what a network answered; also of tokens that no message names yet. */
-export async function writeTokens(
-  client: ClientBase,
-  network: string,
-  readings: readonly TokenReading[],
-): Promise<void> {
+export async function writeTokens(client: ClientBase, network: string, readings: readonly TokenReading[]) {
   for (const { bytes, claims, dueInMs } of readings) {
     const { symbol = null, name = null, decimals = null } = claims ?? {};
     await client.query(

@@ -6,7 +6,7 @@
  * has accepted it. The number of the attempt is a fencing token: an update with an older one has no effect.
  */
 import type { HistoryEntry } from '../query/history.ts';
-import { type Read, readWith } from '../reads/reads.ts';
+import { readUsing } from '../reads/reads.ts';
 import type { UseClient } from '../server/client.ts';
 import { createLeases } from './lease.ts';
 
@@ -63,7 +63,7 @@ const subscriptionLeases = createLeases({
 export type WebhookDeliveries = ReturnType<typeof createWebhookDeliveries>;
 
 export function createWebhookDeliveries(use: UseClient) {
-  const run: Read = (text, values) => use((client) => readWith(client)(text, values));
+  const run = readUsing(use);
 
   const settle = (delivery: ClaimedDelivery, attempt: FailedAttempt, state: string, now: Date, next: Date) =>
     run(
@@ -98,6 +98,7 @@ export function createWebhookDeliveries(use: UseClient) {
       matched: readonly Pick<HistoryEntry, 'messageId' | 'position'>[],
       now: Date,
     ) {
+      const ids = matched.map(({ messageId }) => bytesOf(messageId));
       const rows = await run(
         `with advanced as (
            update webhook_subscription set position = $4
@@ -109,14 +110,7 @@ export function createWebhookDeliveries(use: UseClient) {
            on conflict (message_id, subscription, position) do update
            set state = 'pending', attempts = 0, first_attempt_at = null, next_attempt_at = excluded.next_attempt_at)
          select 1 from advanced`,
-        [
-          ...[subscription, holder, from, to],
-          ...[
-            matched.map(({ messageId }) => bytesOf(messageId)),
-            matched.map(({ position }) => position),
-            now,
-          ],
-        ],
+        [subscription, holder, from, to, ids, matched.map(({ position }) => position), now],
       );
       return rows.length > 0;
     },

@@ -29,10 +29,7 @@ export async function readExecutions(read: Read, messageId: string): Promise<Mes
 const LATEST_ATTEMPTS = 5;
 
 /** The latest executions of several messages, in the given order; unknown messages are left out. */
-export async function readLatestExecutions(
-  read: Read,
-  messageIds: readonly string[],
-): Promise<readonly MessageExecutions[]> {
+export async function readLatestExecutions(read: Read, messageIds: readonly string[]) {
   const rows = await read(
     `select encode(message_id, 'hex') as id, record from message where message_id = any($1)`,
     [messageIdArray(messageIds)],

@@ -7,8 +7,11 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
+import type { Layout } from '../cluster/layout.ts';
 import { CHANGE_CHANNEL } from '../cluster/write-coordinator.ts';
+import { createSingleFlight, type Read, type Reads } from '../reads/reads.ts';
 import { WatchedClient } from '../server/client.ts';
+import { readChangesAfter, readLastChangeAt } from './history.ts';
 
 const RECONNECT_DELAY_MS = 500;
 const PROBE_INTERVAL_MS = 1_000;
@@ -82,53 +85,43 @@ export function listenForChanges(connection: pg.ClientConfig, onChange: () => vo
 }
 
 /** One listener and one poll a second for all followers of a process; none while there are no followers. */
-export function createChangeSignal(
+function createChangeSignal(
   connection: pg.ClientConfig,
   readPosition: () => Promise<number>,
 ): (wake: WakeFollower) => ChangeListener {
   const followers = new Set<WakeFollower>();
-  let shared: ChangeListener | undefined;
+  let shared: { readonly listener: ChangeListener; readonly polling: AbortController } | undefined;
 
   const wakeAll = (position?: number) => {
     for (const wake of followers) wake(position);
   };
 
-  const start = (): ChangeListener => {
-    const stopping = new AbortController();
-    const listener = listenForChanges(connection, () => wakeAll());
-    const poll = async () => {
-      while (!stopping.signal.aborted) {
-        const position = await readPosition().catch(() => undefined);
-        if (position !== undefined && !stopping.signal.aborted) wakeAll(position);
-        await pause(position === undefined ? POLL_RETRY_DELAY_MS : POLL_INTERVAL_MS, stopping.signal);
-      }
-    };
-    void poll();
-    return {
-      get isConnected() {
-        return listener.isConnected;
-      },
-      async close() {
-        stopping.abort();
-        await listener.close();
-      },
-    };
+  const poll = async (stop: AbortSignal) => {
+    while (!stop.aborted) {
+      const position = await readPosition().catch(() => undefined);
+      if (position !== undefined && !stop.aborted) wakeAll(position);
+      await pause(position === undefined ? POLL_RETRY_DELAY_MS : POLL_INTERVAL_MS, stop);
+    }
   };
 
   return (wake) => {
     // The same function may follow twice, and a set would hold it once.
     const own: WakeFollower = (position) => wake(position);
     followers.add(own);
-    shared ??= start();
+    if (!shared) {
+      shared = { listener: listenForChanges(connection, () => wakeAll()), polling: new AbortController() };
+      void poll(shared.polling.signal);
+    }
     return {
       get isConnected() {
-        return shared?.isConnected ?? false;
+        return shared?.listener.isConnected ?? false;
       },
       async close() {
         if (!followers.delete(own) || followers.size > 0) return;
         const last = shared;
         shared = undefined;
-        await last?.close();
+        last?.polling.abort();
+        await last?.listener.close();
       },
     };
   };
@@ -136,4 +129,29 @@ export function createChangeSignal(
 
 async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await delay(ms, undefined, { signal }).catch(() => undefined);
+}
+
+/** `connection` leads to the primary, for notifications. */
+export function createChangeReads(reads: Reads, connection: pg.ClientConfig, layout: Layout) {
+  return {
+    /**
+     * The changes of all messages after a position, in order: at most `limit`, and at most `maxBytes` of records
+     * (MAX_CHANGES_BYTES by default), but always the first one.
+     */
+    changesAfter: (position: string, limit: number, maxBytes?: number) =>
+      readChangesAfter(reads.readOnPrimaryAs('changes'), position, limit, maxBytes, layout),
+    /** The position of the latest change. */
+    latestPosition: async () => String((await readPosition(reads.readAs('position'))) ?? 0),
+    version: reads.version,
+    /** Calls back whenever there may be changes, and every second with the position of the store. */
+    onChanges: createChangeSignal(connection, async () =>
+      Number(await readPosition(reads.readOnPrimaryAs('position'))),
+    ),
+    /** When the latest change was recorded; null before the first change. */
+    lastChangeAt: createSingleFlight(() => readLastChangeAt(reads.readAs('lastChange'))),
+  };
+}
+
+async function readPosition(read: Read): Promise<unknown> {
+  return (await read('select position from store', []))[0]?.position;
 }

@@ -81,7 +81,7 @@ export async function readExecutionInputs(
   return mirrored ? { kind: 'mirrored', body: mirrored.body as string } : inputs;
 }
 
-/** What the chains said, as far as they are indexed here. */
+/** What the chains that are indexed here said. */
 async function readIndexedInputs(
   read: Read,
   messageId: string,
@@ -96,19 +96,11 @@ async function readIndexedInputs(
   const message = JSON.parse(row.record as string) as Message;
   if (row.material === null) return { kind: 'unavailable', reason: 'not read from its chain' };
   const material = JSON.parse(row.material as string);
-  return 'encodedMessage' in material
-    ? verifiedInputs(message, material)
-    : readBatchInputs(read, messageId, message);
-}
-
-function verifiedInputs(
-  message: Message,
-  { encodedMessage, offramp }: { readonly encodedMessage: string; readonly offramp: string },
-): VerifiedInputs {
+  if (!('encodedMessage' in material)) return readBatchInputs(read, messageId, message);
   return {
     kind: 'verified',
-    offramp,
-    encodedMessage,
+    offramp: material.offramp,
+    encodedMessage: material.encodedMessage,
     verifications: knownVerifications(message).map(({ destAddress, data }) => ({
       verifier: destAddress,
       data,

@@ -128,7 +128,10 @@ export function createExporter(
     exportExecutions: (filters: Filters, signal?: AbortSignal) =>
       exportBatches(filters, signal, MAX_EXECUTIONS_ROWS, async (records, read) => ({
         records,
-        executions: await readExecutionsOf(read, records.map(messageIdOf)),
+        executions: await readExecutionsOf(
+          read,
+          records.map((record) => (JSON.parse(record) as Message).messageId.slice(2)),
+        ),
       })),
   };
 }
@@ -156,8 +159,4 @@ async function openPages(query: Query, filters: Filters, lookups: SearchLookups)
     if (messageId !== undefined) after = { sentAt: Math.round(Number(sentAt) * 1_000), messageId };
     return rows.map(([, record]) => record ?? '');
   };
-}
-
-function messageIdOf(record: string): string {
-  return (JSON.parse(record) as Message).messageId.slice(2);
 }

@@ -1,5 +1,4 @@
 /** Reads of failed messages: the newest ones with what their last attempt left behind, and counts by day. */
-import type { ExecutionTerms } from '../../domain/attempts.ts';
 import type { ExecutionDetails } from '../../domain/facts.ts';
 import { statusRank } from '../../domain/lifecycle.ts';
 import type { NetworkInfo } from '../../domain/message.ts';
@@ -72,10 +71,7 @@ export async function readFailedMessages(read: Read, limit: number): Promise<rea
 }
 
 /** What messages say about their execution, by message id. */
-export async function readExecutionTerms(
-  read: Read,
-  messageIds: readonly string[],
-): Promise<ReadonlyMap<string, ExecutionTerms>> {
+export async function readExecutionTerms(read: Read, messageIds: readonly string[]) {
   const rows = await read(
     // PostgreSQL's JSON functions reject some texts that records may have. The text is in wire order.
     `select encode(message_id, 'hex') as id, substring(record from '"extraArgs":{"gasLimit":"([0-9]+)"') as gas_limit,

@@ -87,10 +87,7 @@ export async function readMessageHistory(read: Read, messageId: string): Promise
  * Executions come last: a message can have any number of failed attempts. Where there are too many, the other stages are
  * still complete. The execution that counts is in the record.
  */
-async function readStageFacts(
-  read: Read,
-  id: Buffer,
-): Promise<{ readonly facts: readonly Fact[]; readonly hasMore: boolean }> {
+async function readStageFacts(read: Read, id: Buffer) {
   const rows = await read(
     // A body that is over the limit is not read: its length is known without it.
     `select body, has_next from (
@@ -154,12 +151,7 @@ export async function readChangesAfter(
   };
 }
 
-function readSingleNodeChanges(
-  read: Read,
-  position: string,
-  limit: number,
-  maxBytes: number,
-): Promise<Record<string, unknown>[]> {
+function readSingleNodeChanges(read: Read, position: string, limit: number, maxBytes: number) {
   return read(
     `select measured.*, ${executionSql('fact_id')} as executed, ${executionSql('details_id')} as details,
        (select r.removed_at from removed_attempt r

@@ -4,18 +4,14 @@
  * Nothing here counts messages. The cost of each read grows with the number of lanes, days and messages in flight, never
  * with the number of messages.
  */
-import {
-  addFlatHistogram,
-  type DeliveryHistogram,
-  MAX_DELIVERY_MS,
-  percentile,
-} from '../../domain/delivery-times.ts';
+import { addFlatHistogram, MAX_DELIVERY_MS, percentile } from '../../domain/delivery-times.ts';
 import { type Status, statuses, statusRank } from '../../domain/lifecycle.ts';
 import type { NetworkInfo } from '../../domain/message.ts';
+import type { NumberRun } from '../../domain/missing-numbers.ts';
 import type { StatementForms } from '../cluster/statement-forms.ts';
 import { groupBy } from '../group-by.ts';
 import type { Read } from '../reads/reads.ts';
-import { storedSelector } from '../write/message-row.ts';
+import { selectorOf, storedSelector } from '../write/message-row.ts';
 
 export type StatusCounts = Readonly<Record<Status, number>>;
 
@@ -86,37 +82,37 @@ export interface LaneSelection extends LaneEnds {
   readonly limit: number;
 }
 
-export interface LanePage {
-  readonly lanes: readonly LaneStatistics[];
-  /** How many lanes match, shown or not. */
-  readonly total: number;
-}
+export type LanePage = Awaited<ReturnType<typeof readLanes>>;
 
-export async function readLanes(
-  forms: StatementForms,
-  read: Read,
-  selection: LaneSelection,
-): Promise<LanePage> {
-  const totals = await readLaneCounts(read, selection);
+export async function readLanes(forms: StatementForms, read: Read, selection: LaneSelection) {
+  const rows = await read(
+    `select source_selector, dest_selector, status, ready, messages from lane_total
+     where ${IS_BETWEEN} and messages > 0`,
+    endValues(selection),
+  );
+  const totals = laneCountsOf(rows);
   const shown = totals.slice(0, selection.limit);
   const lanes = [shown.map(({ source }) => source), shown.map(({ dest }) => dest)];
   const onramps = groupBy(await readOnramps(read, lanes, selection.namedRanges), keyOf);
   const histograms = await readHistograms(read, lanes, selection.deliveredSince);
   const p99s = shown.map(({ key }) => percentile(histograms.get(key) ?? new Map(), 0.99));
-  const overdue = await readOverdue(read, forms, lanes, p99s, selection.now);
+  // The cost is bounded by the messages in flight, which have a partial index.
+  const limits = p99s.map((p99Ms) => (p99Ms === null ? null : new Date(selection.now.getTime() - p99Ms)));
+  const late = await read(forms.overdue, [...lanes, limits]);
+  const overdue = new Map(late.map((row) => [keyOf(row), row.overdue as number]));
 
-  const statistics = shown.flatMap(({ key, counts }, index): LaneStatistics[] => {
+  const statistics: readonly LaneStatistics[] = shown.flatMap(({ key, counts }, index) => {
     const ramps = onramps.get(key) ?? [];
     const newest = ramps[0];
     // Removed between two statements.
     if (!newest) return [];
     const histogram = histograms.get(key) ?? new Map();
-    const { version, ...identity } = descriptionOf(newest);
+    const description = descriptionOf(newest);
     const p99Ms = p99s[index] ?? null;
     return [
       {
-        ...identityOf(identity),
-        version,
+        ...identityOf(description),
+        version: description.version,
         ...counts,
         overdue: p99Ms === null ? null : (overdue.get(key) ?? 0),
         lastSentAt: (newest.last_sent_at as Date).toISOString(),
@@ -130,6 +126,7 @@ export async function readLanes(
       },
     ];
   });
+  /** `total` is how many lanes match, shown or not. */
   return { lanes: statistics, total: totals.length };
 }
 
@@ -137,28 +134,11 @@ type Row = Record<string, unknown>;
 
 const keyOf = (row: Row) => `${row.source_selector},${row.dest_selector}`;
 
-interface LaneCounts {
-  readonly key: string;
-  /** As stored: signed. */
-  readonly source: string;
-  readonly dest: string;
-  readonly counts: MessageCounts;
-}
-
-/** The lanes that have messages, those with the most first. */
-async function readLaneCounts(read: Read, ends: LaneEnds): Promise<readonly LaneCounts[]> {
-  const rows = await read(
-    `select source_selector, dest_selector, status, ready, messages from lane_total
-     where ${IS_BETWEEN} and messages > 0`,
-    endValues(ends),
-  );
-  return laneCountsOf(rows);
-}
-
 /** Those with the most messages first. */
-function laneCountsOf(rows: readonly Row[]): readonly LaneCounts[] {
+function laneCountsOf(rows: readonly Row[]) {
   const lanes = [...groupBy(rows, keyOf)].map(([key, group]) => ({
     key,
+    // As stored: signed.
     source: group[0]?.source_selector as string,
     dest: group[0]?.dest_selector as string,
     counts: countsOf(group),
@@ -225,11 +205,7 @@ function readOnramps(read: Read, lanes: readonly unknown[], namedRanges: number)
   );
 }
 
-async function readHistograms(
-  read: Read,
-  lanes: readonly unknown[],
-  since: string,
-): Promise<Map<string, DeliveryHistogram>> {
+async function readHistograms(read: Read, lanes: readonly unknown[], since: string) {
   const rows = await read(
     `select source_selector, dest_selector, histogram
      from ${LANES} join lane_delivery on source_selector = source and dest_selector = dest and day >= $3::date`,
@@ -244,26 +220,9 @@ async function readHistograms(
   return histograms;
 }
 
-/** The cost is bounded by the messages in flight, which have a partial index. */
-async function readOverdue(
-  read: Read,
-  forms: StatementForms,
-  lanes: readonly unknown[],
-  p99s: readonly (number | null)[],
-  now: Date,
-): Promise<Map<string, number>> {
-  const limits = p99s.map((p99Ms) => (p99Ms === null ? null : new Date(now.getTime() - p99Ms)));
-  const rows = await read(forms.overdue, [...lanes, limits]);
-  return new Map(rows.map((row) => [keyOf(row), row.overdue as number]));
-}
-
-interface Description extends LaneIdentity {
-  readonly onramp: string;
-  readonly version: string | null;
-}
-
-function descriptionOf(row: Row): Description {
-  return JSON.parse(row.description as string) as Description;
+/** As `describeLane` wrote it. */
+function descriptionOf(row: Row): LaneIdentity & Pick<OnrampStatistics, 'onramp' | 'version'> {
+  return JSON.parse(row.description as string);
 }
 
 function identityOf({ sourceNetworkInfo, destNetworkInfo, routerAddress }: LaneIdentity): LaneIdentity {
@@ -290,10 +249,7 @@ function onrampOf(row: Row): OnrampStatistics {
 }
 
 /** Undefined where the lane has no message. */
-export async function readLaneIdentity(
-  read: Read,
-  lane: Required<LaneEnds>,
-): Promise<LaneIdentity | undefined> {
+export async function readLaneIdentity(read: Read, lane: Required<LaneEnds>) {
   const [row] = await read(
     `select description from lane_onramp where source_selector = $1 and dest_selector = $2
      order by last_sent_at desc, onramp limit 1`,
@@ -302,15 +258,8 @@ export async function readLaneIdentity(
   return row && identityOf(descriptionOf(row));
 }
 
-export interface Stats {
-  /** Position of the latest change that is counted: everything here is of one snapshot. */
-  readonly position: string;
-  readonly all: MessageCounts;
-  /** The lanes with the most messages. */
-  readonly topLanes: readonly (LaneIdentity & { readonly counts: MessageCounts })[];
-  /** One entry a day that has messages, oldest first. */
-  readonly days: readonly DayCounts[];
-}
+export type Stats = Awaited<ReturnType<typeof readStats>>;
+export type DayCounts = Stats['days'][number];
 
 export interface StatsSelection {
   readonly topLanes: number;
@@ -323,7 +272,7 @@ export interface StatsSelection {
  * One statement, so that the position and all counts are of one snapshot, also on a replica. On a cluster the counts are those of
  * the assigned position, which is published a moment later; on one node `publication` is empty.
  */
-export async function readStats(read: Read, { topLanes, firstDay, lastDay }: StatsSelection): Promise<Stats> {
+export async function readStats(read: Read, { topLanes, firstDay, lastDay }: StatsSelection) {
   const [row] = await read(
     // With ties: there may be more lanes than asked for.
     `with lane as (
@@ -349,24 +298,20 @@ export async function readStats(read: Read, { topLanes, firstDay, lastDay }: Sta
     rowsOf('described').map((lane) => [keyOf(lane), identityOf(descriptionOf(lane))]),
   );
   return {
+    /** Of the latest change that is counted: everything here is of one snapshot. */
     position: String(row?.position ?? 0),
     all: countsOf(rowsOf('lanes')),
+    /** The lanes with the most messages. */
     topLanes: lanes.slice(0, topLanes).flatMap(({ key, counts }) => {
       const identity = described.get(key);
       return identity ? [{ ...identity, counts }] : [];
     }),
+    /** One entry a day (UTC, `2026-01-31`) that has messages, oldest first. */
     days: [...groupBy(rowsOf('days'), (row) => row.day as string)].map(([day, group]) => {
       const { messages, byStatus } = countsOf(group);
       return { day, messages, byStatus };
     }),
   };
-}
-
-export interface DayCounts {
-  /** UTC, `2026-01-31`. */
-  readonly day: string;
-  readonly messages: number;
-  readonly byStatus: StatusCounts;
 }
 
 export interface DeliverySelection {
@@ -398,4 +343,66 @@ export async function readRecentDeliveries(
     statusRank('SUCCESS'),
   ]);
   return rows.map((row) => Math.min(Number(row.delivery_ms), MAX_DELIVERY_MS));
+}
+
+/** What contracts count of a lane, with what the records have of it: what `audit` judges both ends of a lane by. */
+export interface CountedLane {
+  readonly sourceChainSelector: string;
+  readonly destChainSelector: string;
+  /** Canonical bytes in hex. */
+  readonly onramp: string;
+  /** Messages that the on-ramp has sent, or messages of it that are committed on the destination. */
+  readonly kind: 'sent' | 'committed';
+  readonly lastNumber: string;
+  /** Whether everything from number 1 on is expected; false where indexing starts at a configured block or time. */
+  readonly isWhole: boolean;
+  readonly checkedAt: Date;
+  /** The numbers that the records have, the lowest first. */
+  readonly present: readonly NumberRun[];
+}
+
+/** Of a lane with more runs than this, the lowest are compared. */
+const MAX_RUNS = 10_000;
+
+export async function readCountedLanes(read: Read, ends: LaneEnds): Promise<readonly CountedLane[]> {
+  const ofLane =
+    'source_selector = c.source_selector and dest_selector = c.dest_selector and onramp = c.onramp';
+  const rows = await read<CountedLane>(
+    `select c.source_selector as "sourceChainSelector", c.dest_selector as "destChainSelector",
+            encode(c.onramp, 'hex') as onramp, c.kind, c.last_number as "lastNumber", c.is_whole as "isWhole",
+            c.checked_at as "checkedAt", present.runs as present
+     from index_counter c
+     cross join lateral (
+       select coalesce(json_agg(json_build_object('from', lower(run)::text, 'to', (upper(run) - 1)::text)
+                                order by run), '[]') as runs
+       from (select run from (
+               select unnest(range_agg(numrange(from_sequence, to_sequence + 1))) as run from (
+                 select from_sequence, to_sequence from lane_run where c.kind = 'sent' and ${ofLane}
+                 union all
+                 select from_sequence, to_sequence from lane_fact
+                 where c.kind = 'committed' and ${ofLane}) piece) merged
+             order by run limit ${MAX_RUNS}) bounded) present
+     where ${IS_BETWEEN}
+     order by c.source_selector, c.dest_selector, c.onramp, c.kind`,
+    endValues(ends),
+  );
+  return rows.map((row) => ({
+    ...row,
+    sourceChainSelector: selectorOf(row.sourceChainSelector),
+    destChainSelector: selectorOf(row.destChainSelector),
+  }));
+}
+
+/**
+ * How many messages of indexed source networks are known from imports and mirrors alone. Null where no network is indexed:
+ * then nothing could confirm them.
+ */
+export async function countUnconfirmed(read: Read, ends: LaneEnds): Promise<number | null> {
+  const [row] = await read(
+    `select case when exists (select 1 from index_network) then (
+       select count(*) from message
+       where is_snapshot and source_selector in (select selector from index_network) and ${IS_BETWEEN}) end as messages`,
+    endValues(ends),
+  );
+  return row?.messages == null ? null : Number(row.messages);
 }

@@ -6,13 +6,6 @@ import type { StatementForms } from '../cluster/statement-forms.ts';
 import type { Read } from '../reads/reads.ts';
 import { selectorOf } from '../write/message-row.ts';
 
-export interface ShortenedMatches {
-  /** 64 digits each. */
-  readonly messageIds: readonly BytesHex[];
-  readonly transactions: readonly BytesHex[];
-  readonly addresses: readonly BytesHex[];
-}
-
 export interface KnownContract {
   readonly role: 'router' | 'onRamp' | 'offRamp';
   /** Chain selector of the contract's own network. */
@@ -27,90 +20,76 @@ const MAX_CANDIDATES = 5_000;
 const MAX_STEPS = 500;
 const MAX_MATCHES = 10;
 
-export async function readShortened(
-  read: Read,
-  forms: StatementForms,
-  { head, tail }: ShortenedText,
-): Promise<ShortenedMatches> {
+/** Message ids, transactions and addresses with these hexadecimal digits at their ends. */
+export async function readShortened(read: Read, forms: StatementForms, { head, tail }: ShortenedText) {
   const isOdd = head.length % 2 === 1;
   const lowest = Buffer.from(isOdd ? `${head}0` : head, 'hex');
   const highest = Buffer.from(`${isOdd ? `${head}f` : head}${'ff'.repeat(64)}`, 'hex');
-  const ids = read<ValueRow>(
-    `select encode(message_id, 'hex') as bytes
-     from (select message_id from message where message_id between $1 and $2 order by message_id limit $4) candidate
-     where encode(message_id, 'hex') like '%' || $3 limit $5`,
-    [lowest, highest, tail, MAX_CANDIDATES, MAX_MATCHES],
-  );
-  const [messageIds, sends, receipts, ...accounts] = await Promise.all([
-    ids,
-    ...[...transactionColumns, ...addressColumns].map((column) =>
-      distinctValues(read, forms, column, lowest, highest, tail, MAX_MATCHES),
+  const valuesOf = async (kind: ByteRange['kind']) =>
+    (await distinctValues(read, forms, { kind, lowest, highest }, tail, MAX_MATCHES)).slice(0, MAX_MATCHES);
+  const [ids, transactions, addresses] = await Promise.all([
+    read<ValueRow>(
+      `select encode(message_id, 'hex') as bytes
+       from (select message_id from message where message_id between $1 and $2 order by message_id limit $4) candidate
+       where encode(message_id, 'hex') like '%' || $3 limit $5`,
+      [lowest, highest, tail, MAX_CANDIDATES, MAX_MATCHES],
     ),
+    valuesOf('transaction'),
+    valuesOf('address'),
   ]);
-  return {
-    messageIds: unique(messageIds),
-    transactions: unique([...(sends ?? []), ...(receipts ?? [])]),
-    addresses: unique(accounts.flat()),
-  };
-}
-
-interface ValueRow {
-  readonly bytes: BytesHex;
-}
-
-const transactionColumns = [
-  ['message', 'send_transaction'],
-  ['message', 'receipt_transaction'],
-] as const;
-const addressColumns = [
-  ['message', 'sender'],
-  ['message', 'receiver'],
-  ['message_token', 'source_token'],
-] as const;
-
-/** Distinct values of a column in a range of bytes that end with some hexadecimal digits. */
-function distinctValues(
-  read: Read,
-  forms: StatementForms,
-  [table, column]: (typeof transactionColumns | typeof addressColumns)[number],
-  lowest: Uint8Array,
-  highest: Uint8Array,
-  tail: string,
-  limit: number,
-): Promise<ValueRow[]> {
-  const bounds = [Buffer.from(lowest), Buffer.from(highest)];
-  return read(forms.distinctValues(table, column), [...bounds, tail, MAX_STEPS, limit]);
+  return { messageIds: unique(ids), transactions, addresses };
 }
 
 /** The same for addresses and signatures in base58, as lists shorten them: `DXDb…HvK9`. */
-export async function readShortenedBase58(
-  read: Read,
-  forms: StatementForms,
-  { head, tail }: ShortenedText,
-): Promise<Pick<ShortenedMatches, 'transactions' | 'addresses'>> {
-  const lists = await Promise.all(
-    base58Ranges(head).flatMap(({ kind, lowest, highest }) => {
-      const columns = kind === 'address' ? addressColumns : transactionColumns;
-      return columns.map(async (column) => ({
-        kind,
-        rows: await distinctValues(read, forms, column, lowest, highest, '', MAX_STEPS),
-      }));
-    }),
+export async function readShortenedBase58(read: Read, forms: StatementForms, { head, tail }: ShortenedText) {
+  const found = await Promise.all(
+    base58Ranges(head).map(async (range) => ({
+      kind: range.kind,
+      values: await distinctValues(read, forms, range, '', MAX_STEPS),
+    })),
   );
   const matching = (kind: ByteRange['kind']) =>
-    [
-      ...new Set(
-        lists.filter((list) => list.kind === kind).flatMap(({ rows }) => rows.map(({ bytes }) => bytes)),
-      ),
-    ]
+    [...new Set(found.filter((one) => one.kind === kind).flatMap(({ values }) => values))]
       // The bytes of a range may be of another length, whose text begins otherwise.
       .filter((bytes) => base58OfHex(bytes).startsWith(head) && base58OfHex(bytes).endsWith(tail))
       .slice(0, MAX_MATCHES);
   return { transactions: matching('transaction'), addresses: matching('address') };
 }
 
+interface ValueRow {
+  readonly bytes: BytesHex;
+}
+
+/** Where values of each kind are. */
+const columnsOfKind = {
+  transaction: [
+    ['message', 'send_transaction'],
+    ['message', 'receipt_transaction'],
+  ],
+  address: [
+    ['message', 'sender'],
+    ['message', 'receiver'],
+    ['message_token', 'source_token'],
+  ],
+} as const;
+
+/** Distinct values in a range of bytes that end with some hexadecimal digits, at most `limit` of each column. */
+async function distinctValues(
+  read: Read,
+  forms: StatementForms,
+  { kind, lowest, highest }: ByteRange,
+  tail: string,
+  limit: number,
+): Promise<readonly BytesHex[]> {
+  const values = [Buffer.from(lowest), Buffer.from(highest), tail, MAX_STEPS, limit];
+  const lists = await Promise.all(
+    columnsOfKind[kind].map(([table, column]) => read<ValueRow>(forms.distinctValues(table, column), values)),
+  );
+  return unique(lists.flat());
+}
+
 function unique(rows: readonly ValueRow[]): readonly BytesHex[] {
-  return [...new Set(rows.map(({ bytes }) => bytes))].slice(0, MAX_MATCHES);
+  return [...new Set(rows.map(({ bytes }) => bytes))];
 }
 
 /**
@@ -118,12 +97,8 @@ function unique(rows: readonly ValueRow[]): readonly BytesHex[] {
  *
  * @param spelling the address as records have it
  */
-export async function readContractRoles(
-  read: Read,
-  bytes: BytesHex,
-  spelling: string,
-): Promise<readonly KnownContract[]> {
-  const rows = await read(
+export async function readContractRoles(read: Read, bytes: BytesHex, spelling: string) {
+  const rows = await read<KnownContract>(
     `select 'onRamp' as role, source_selector as network, dest_selector as remote
      from lane_onramp where onramp = $1
      union
@@ -133,15 +108,11 @@ export async function readContractRoles(
      order by role, network, remote limit 100`,
     [Buffer.from(bytes, 'hex'), spelling.toLowerCase(), `"routerAddress":${JSON.stringify(spelling)}`],
   );
-  return rows.flatMap(({ role, network, remote }) =>
-    role === 'router' || role === 'onRamp' || role === 'offRamp'
-      ? [
-          {
-            role,
-            network: selectorOf(String(network)),
-            remote: remote === null ? null : selectorOf(String(remote)),
-          },
-        ]
-      : [],
-  );
+  return rows
+    .filter(({ role }) => role === 'router' || role === 'onRamp' || role === 'offRamp')
+    .map(({ role, network, remote }) => ({
+      role,
+      network: selectorOf(network),
+      remote: remote === null ? null : selectorOf(remote),
+    }));
 }

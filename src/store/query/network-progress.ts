@@ -1,6 +1,4 @@
 /** Reads about networks: their traffic, and how far each is indexed. */
-
-import type { NetworkInfo } from '../../domain/message.ts';
 import { type FindingKind, findingKindOf } from '../../domain/networks/index-findings.ts';
 import { type ProblemKind, problemKindOf } from '../../domain/networks/indexing-problem.ts';
 import { networkLeases } from '../ledger/network.ts';
@@ -8,16 +6,8 @@ import type { Read } from '../reads/reads.ts';
 import { selectorOf } from '../write/message-row.ts';
 import type { LaneNetworks } from './failed-messages.ts';
 
-export interface NetworkTraffic {
-  readonly selector: string;
-  readonly sent: number;
-  readonly received: number;
-  /** From the newest message of one of its lanes. */
-  readonly info: NetworkInfo;
-}
-
-/** Networks that have messages. */
-export async function readNetworkTraffic(read: Read): Promise<readonly NetworkTraffic[]> {
+/** Networks that have messages; `info` is from the newest message of one of their lanes. */
+export async function readNetworkTraffic(read: Read) {
   const rows = await read<{
     selector: string;
     sent: number;

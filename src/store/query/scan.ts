@@ -225,15 +225,9 @@ export function mergeRequirements(one: Requirements, other: Requirements): Requi
     if (name === 'messageIds' || one[name] === undefined || other[name] === undefined) continue;
     if (one[name] !== other[name]) return undefined;
   }
-  const messageIds = intersectionOf(one.messageIds, other.messageIds);
+  const [ids, otherIds] = [one.messageIds, other.messageIds];
+  const messageIds = ids && otherIds ? ids.filter((id) => otherIds.includes(id)) : (ids ?? otherIds);
   return messageIds?.length === 0 ? undefined : { ...one, ...other, messageIds };
-}
-
-function intersectionOf<T>(
-  one: readonly T[] | undefined,
-  other: readonly T[] | undefined,
-): readonly T[] | undefined {
-  return one && other ? one.filter((element) => other.includes(element)) : (one ?? other);
 }
 
 /** A filter with alternatives, as one condition on rows that are found by something else. */

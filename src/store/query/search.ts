@@ -12,7 +12,7 @@
 import type { QTerm } from '../../domain/filters/parameter-values.ts';
 import { type Filters, MAX_LIMIT, type SearchQuery } from '../../domain/filters/query.ts';
 import type { Layout } from '../cluster/layout.ts';
-import { readSearchLookups, type SearchChecks, type SearchLookups } from '../cluster/search-lookups.ts';
+import { readSearchLookups, type SearchLookups } from '../cluster/search-lookups.ts';
 import type { Read, RowBound } from '../reads/reads.ts';
 import { fixedSql, joinSql, type Sql, sql } from '../sql.ts';
 import {
@@ -70,16 +70,12 @@ export function distributedSearchSql(query: SearchQuery, lookups: SearchLookups)
 
 /** What `distributedSearchSql` needs to know first. */
 export function readLookups(read: Read, filters: Filters): Promise<SearchLookups> {
-  return readSearchLookups(read, filters, checksOf(filters));
-}
-
-function checksOf(filters: Filters): SearchChecks {
   const conditions = conditionsOf(filters);
   const [split = []] = conditions.alternatives;
   const tokens = split
     .flatMap((alternative) => mergeRequirements(conditions.required, alternative) ?? [])
     .flatMap((requirements) => scanFor(requirements, true).token ?? []);
-  return { tokens, lists: checkedLists(conditions) };
+  return readSearchLookups(read, filters, { tokens, lists: checkedLists(conditions) });
 }
 
 /** Whether a search with this filter, and others that are true here, reads few rows beyond its page. */
@@ -312,11 +308,8 @@ function oneOf<T>(requirementsOf: (value: T) => Requirements): AddConditions<rea
 
 /** A transaction or a message id has few messages, an address any number. */
 function mostSelectiveFirst(one: QTerm, other: QTerm): number {
+  const isSelectiveTerm = ({ hashes, messageId }: QTerm) => hashes.length > 0 || messageId !== null;
   return Number(isSelectiveTerm(other)) - Number(isSelectiveTerm(one));
-}
-
-function isSelectiveTerm({ hashes, messageId }: QTerm): boolean {
-  return hashes.length > 0 || messageId !== null;
 }
 
 function alternativesOfTerm({ addresses, hashes, messageId }: QTerm): readonly Requirements[] {

@@ -22,17 +22,7 @@ export interface TokenSelection {
   readonly limit: number;
 }
 
-export interface TokenPage {
-  /** By network and address. */
-  readonly tokens: readonly Token[];
-  /** How many match. */
-  readonly total: number;
-  /** How many of all tokens of the selected network, or of all networks, the chains have not been asked about yet. */
-  readonly pending: number;
-}
-
-export async function readTokens(read: Read, selection: TokenSelection): Promise<TokenPage> {
-  const { network, addresses, symbol, limit } = selection;
+export async function readTokens(read: Read, { network, addresses, symbol, limit }: TokenSelection) {
   const byNetwork = network === undefined ? [] : [sql`network = ${storedSelector(network)}::bigint`];
   const conditions: Sql[] = [
     ...byNetwork,
@@ -48,7 +38,10 @@ export async function readTokens(read: Read, selection: TokenSelection): Promise
   // A definition may give a symbol, or replace one: what is defined is read whatever its symbol is on the chain.
   if (symbol !== undefined) {
     const isNamed = sql`lower(symbol) = lower(${symbol}::text)`;
-    conditions.push(definitions.length === 0 ? isNamed : sql`(${isNamed} or ${isDefined(definitions)})`);
+    const networks = definitions.map((token) => storedSelector(token.network));
+    const bytes = definitions.map((token) => Buffer.from(token.bytes, 'hex'));
+    const isDefined = sql`(network, address) in (select * from unnest(${networks}::bigint[], ${bytes}::bytea[]))`;
+    conditions.push(definitions.length === 0 ? isNamed : sql`(${isNamed} or ${isDefined})`);
   }
   const where = conditions.length === 0 ? sql`true` : joinSql(conditions, ' and ');
   const { text, values } = renderSql(
@@ -70,16 +63,13 @@ export async function readTokens(read: Read, selection: TokenSelection): Promise
       : merged.filter((token) => token.symbol?.toLowerCase() === symbol.toLowerCase());
   const unread = Math.max(0, Number(rows[0]?.total ?? 0) - rows.length);
   return {
+    /** By network and address. */
     tokens: matching.slice(0, limit),
+    /** How many match. */
     total: matching.length + unread,
+    /** How many of all tokens of the selected network, or of all networks, the chains have not been asked about yet. */
     pending: Number(counted?.pending ?? 0),
   };
-}
-
-function isDefined(definitions: readonly TokenDefinition[]): Sql {
-  const networks = definitions.map(({ network }) => storedSelector(network));
-  const addresses = definitions.map(({ bytes }) => Buffer.from(bytes, 'hex'));
-  return sql`(network, address) in (select * from unnest(${networks}::bigint[], ${addresses}::bytea[]))`;
 }
 
 function tokenOf(row: Record<string, unknown>): Token {
@@ -97,19 +87,12 @@ function tokenOf(row: Record<string, unknown>): Token {
   };
 }
 
-function mergeDefinitions(
-  stored: readonly Token[],
-  definitions: readonly TokenDefinition[],
-): readonly Token[] {
+function mergeDefinitions(stored: readonly Token[], definitions: readonly TokenDefinition[]) {
   const merged = new Map(stored.map((token) => [tokenKey(token), token]));
   for (const definition of definitions) {
-    const {
-      symbol = null,
-      name = null,
-      decimals = null,
-      readAt = null,
-    } = merged.get(tokenKey(definition)) ?? {};
-    merged.set(tokenKey(definition), { symbol, name, decimals, readAt, ...definition, source: 'operator' });
+    const key = tokenKey(definition);
+    const known = merged.get(key) ?? { symbol: null, name: null, decimals: null, readAt: null };
+    merged.set(key, { ...known, ...definition, source: 'operator' });
   }
   return [...merged.values()].sort((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1));
 }

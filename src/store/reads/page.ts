@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto';
 import type { CursorCodec } from '../../domain/filters/cursor.ts';
 import type { PageKey, SearchQuery } from '../../domain/filters/query.ts';
-import type { Rows } from './statement.ts';
+import type { RawRows } from './raw-rows.ts';
 
 /** The text before and after the records, which are separated by commas. */
 export interface PageFrame {
@@ -59,7 +59,7 @@ const COMMA = ','.charCodeAt(0);
 
 /** Makes a page of the rows of `searchSql`, which reads one row more than the page shows. */
 export function readPage(
-  rows: Rows,
+  rows: RawRows,
   { filters, view, limit }: SearchQuery,
   frame: PageFrame,
   cursors: CursorCodec,
@@ -98,7 +98,7 @@ export function readPage(
 }
 
 /** The sort key of a row. */
-function keyOf(rows: Rows, row: number): PageKey {
+function keyOf(rows: RawRows, row: number): PageKey {
   return {
     sentAt: Math.round(Number(rows.text(row, SENT_AT)) * 1000),
     messageId: rows.text(row, MESSAGE_ID),

@@ -11,8 +11,8 @@
  */
 import { EventEmitter } from 'node:events';
 import pg from 'pg';
-import { createMessageSplitter, RawRows, type RowMessage } from './raw-rows.ts';
-import { noRows, type Rows, type Statement } from './statement.ts';
+import { createMessageSplitter, noRows, RawRows, type RowMessage } from './raw-rows.ts';
+import type { Statement } from './statement.ts';
 
 /** Members of the driver's `Connection` that are used. */
 interface DriverConnection extends EventEmitter {
@@ -63,7 +63,7 @@ export function patchConnection(client: pg.Client): void {
 export function collectRawRows<T>(
   client: pg.ClientBase,
   statement: Statement<T>,
-  collect: (rows: Rows) => T,
+  collect: (rows: RawRows) => T,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     client.query(
@@ -73,7 +73,7 @@ export function collectRawRows<T>(
 }
 
 class RawQuery<T> extends pg.Query {
-  readonly #collect: (rows: Rows) => T;
+  readonly #collect: (rows: RawRows) => T;
   readonly #maxBytes: number;
   /** Rows of the first fetch; 0 where all rows are fetched at once. */
   readonly #firstRows: number;
@@ -90,7 +90,7 @@ class RawQuery<T> extends pg.Query {
 
   constructor(
     { text, values, name, bound, query_timeout }: Statement<T>,
-    collect: (rows: Rows) => T,
+    collect: (rows: RawRows) => T,
     callback: (error: unknown, result?: T) => void,
   ) {
     // Not the statement itself: the driver would copy it, which costs more than all the rest here.

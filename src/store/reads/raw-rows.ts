@@ -5,8 +5,6 @@
  * bytes again. Here rows are cut out of the incoming chunks before the driver's parser sees them, and stay bytes until
  * they are copied into a page. This file knows PostgreSQL's protocol only; `raw-query.ts` connects it to the driver.
  */
-import type { Rows } from './statement.ts';
-
 /** Bytes before the values of a row, and before each of them: the number of columns, and the length of the value. */
 const ROW_HEADER_BYTES = 2;
 const VALUE_HEADER_BYTES = 4;
@@ -16,8 +14,11 @@ const ROW_BUFFER_BYTES = 256 * 1024;
 const MESSAGE_HEADER_BYTES = 5;
 const DATA_ROW = 'D'.charCodeAt(0);
 
-/** The rows of one result. A connection has one instance, because the database answers one statement after the other. */
-export class RawRows implements Rows {
+/**
+ * The rows of one result, only valid until the `collect` of the statement returns: what is needed afterwards has to be copied.
+ * A connection has one instance, because the database answers one statement after the other.
+ */
+export class RawRows {
   /** Offset of each row: in `#kept` for the first `#keptRows`, in the latest chunk for the others. */
   #starts: number[] = [];
   #keptRows = 0;
@@ -28,6 +29,7 @@ export class RawRows implements Rows {
   #hiddenColumns = 0;
   #isCut = false;
 
+  /** Whether there were more rows than the bound of the statement allows. */
   get isCut(): boolean {
     return this.#isCut;
   }
@@ -36,10 +38,12 @@ export class RawRows implements Rows {
     return this.#starts.length;
   }
 
+  /** How many bytes a value has; 0 for null. */
   byteLength(row: number, column: number): number {
     return lengthAt(this.#bytesOf(row), this.#find(row, column));
   }
 
+  /** Copies a value to `target` at `offset`. Returns the offset of the end of the copy. */
   copy(row: number, column: number, target: Buffer, offset: number): number {
     const bytes = this.#bytesOf(row);
     const start = this.#find(row, column);
@@ -48,12 +52,14 @@ export class RawRows implements Rows {
     return offset + length;
   }
 
+  /** The value as a string; empty for null. */
   text(row: number, column: number): string {
     const bytes = this.#bytesOf(row);
     const start = this.#find(row, column);
     return bytes.toString('utf8', start, start + lengthAt(bytes, start));
   }
 
+  /** The same rows without their first columns. */
   withoutColumns(count: number): RawRows {
     const rows = new RawRows();
     rows.#starts = this.#starts;
@@ -119,6 +125,8 @@ export class RawRows implements Rows {
     return at;
   }
 }
+
+export const noRows = new RawRows();
 
 function lengthAt(bytes: Buffer, start: number): number {
   return Math.max(0, bytes.readInt32BE(start - VALUE_HEADER_BYTES));

@@ -2,39 +2,21 @@
  * Reads: how a statement that answers a client gets to PostgreSQL and its rows come back. This file is the only entrance
  * of the folder. The statements themselves are outside (`search.ts`, `lanes.ts`, …), and so are writes, exports and leases.
  *
- * What happens to a read, from the call to the rows:
+ * What happens to a read, and what always holds:
  *
- * 1. Routing (`replicas.ts`). Without replicas every read goes to the primary. With replicas, the primary is first asked for
- *    its revision; concurrent reads share one such query (`single-flight.ts`). Then a replica that has caught up is chosen,
- *    round-robin. If it fails, or its result turns out to be too old, the next one is asked, and the primary last.
- *    Invariant: no client sees an older state than this process has shown to any client before.
- *
- * 2. Admission (`admission.ts`), for each server by itself. If too many reads wait already, the read is rejected at once
- *    (load shedding, `DatabaseBusyError`). If the server was silent when it was last asked, the circuit is open: the read
- *    waits a moment for a probe and is rejected if that does not answer (`DatabaseAwayError`).
- *    Invariant: the number of waiting reads is bounded, and a read from a silent database costs 250 ms, not a time-out.
- *
- * 3. Queue (`read-queue.ts`). Admitted reads wait for a connection, first in, first out, for at most 2 s. In overload, that is
- *    when the oldest read has been 250 ms old for 2 s, the queue turns LIFO until it is empty, and reads older than 250 ms are
- *    rejected. FIFO would make every answer late; LIFO answers as many, most of them quickly.
- *    Invariant: every read ends within a bounded time, with rows or with an error.
- *
- * 4. Pipelining (`read-queue.ts`, `reading-client.ts`). Reads that wait together are sent together, up to eight over one
- *    connection, each with its own Sync. Only short reads share a batch, and few connections are used while reads are short.
- *    Invariants: a read that fails fails alone, and no short read waits behind a long one.
- *
- * 5. Prepared statements (`statement-names.ts`). A statement with a name is parsed and planned once on each connection. Names
- *    and prepared statements are LRU caches of 200.
- *    Invariants: a name never stands for two texts, and the memory that clients can claim on the server is bounded.
- *
- * 6. Rows. A statement with `collect` gets its rows as bytes, cut out of the socket's memory before the driver parses them
- *    (`raw-rows.ts`), which needs internals of the driver (`raw-query.ts`). Measured (decision 0024): a search of 20 rows takes
- *    189 instead of 355 µs of CPU time. `page.ts` joins the records of a search into a page, which ends at a number of bytes
- *    (`RowBound`). Invariant: the bytes that a read holds in memory are bounded.
- *
- * 7. Time limits. PostgreSQL stops a read after 15 s (`statement_timeout`). After 17 s without an answer the server counts as
- *    silent: the connection is destroyed and the circuit opens.
- *    Invariant: a connection is never used again while an answer to an older read may still come.
+ * 1. Routing (`replicas.ts`): to a replica that has caught up, otherwise to the primary. No client sees an older state than
+ *    this process has shown to any client before.
+ * 2. Admission (`admission.ts`), for each server by itself. The number of waiting reads is bounded, and a read from a silent
+ *    database costs 250 ms, not a time-out.
+ * 3. Queue (`read-queue.ts`): every read ends within a bounded time, with rows or with an error. Reads that wait together are
+ *    pipelined over one connection (`reading-client.ts`), each with its own Sync: a read that fails fails alone, and no short
+ *    read waits behind a long one.
+ * 4. Prepared statements (`statement-names.ts`): a name never stands for two texts, and the memory that clients can claim on
+ *    the server is bounded.
+ * 5. Rows. A statement with `collect` gets them as bytes (`raw-rows.ts`, over internals of the driver in `raw-query.ts`), which
+ *    `page.ts` joins into a page. The bytes that a read holds in memory are bounded (`RowBound`).
+ * 6. Time limits. PostgreSQL stops a read after 15 s. After 17 s without an answer the server counts as silent: the connection
+ *    is destroyed and the circuit opens. So a connection is never used again while an answer to an older read may still come.
  *
  * Constants say which measurement set them; "chosen, not measured" means that no other value was compared.
  */
@@ -52,7 +34,7 @@ export { DatabaseAwayError, DatabaseBusyError, type ReadObserver } from './admis
 export { arrayFrame, type Page, type PageFrame, readPage } from './page.ts';
 export type { ReplicaStatus } from './replicas.ts';
 export { createSharedRun, createSingleFlight } from './single-flight.ts';
-export { type Read, type RowBound, readWith, type Statement } from './statement.ts';
+export { type Read, type RowBound, readUsing, readWith, type Statement } from './statement.ts';
 
 /** The longest wait of a read for a connection, free or new. Chosen, not measured: clients retry after a second or two. */
 const READ_WAIT_MS = 2_000;

@@ -9,8 +9,9 @@
 import type { WriteLog } from '../../base/log.ts';
 import { identitySql } from '../server/server-facts.ts';
 import { isDoneWithin } from '../server/time-limit.ts';
+import { noRows, type RawRows } from './raw-rows.ts';
 import { createSharedRun, createSingleFlight } from './single-flight.ts';
-import { noRows, type Row, type Rows, type RunStatement, type Statement } from './statement.ts';
+import type { Row, RunStatement, Statement } from './statement.ts';
 
 /** A primary that does not answer with its revision within this time counts as away. Chosen, not measured. */
 const PRIMARY_WAIT_MS = 250;
@@ -213,7 +214,7 @@ async function runStamped<T>(run: RunStatement, label: string, statement: Statem
 
 const STAMP_COLUMNS = 3;
 
-function collectStamped<T>(rows: Rows, collect: (rows: Rows) => T): Stamped<T> {
+function collectStamped<T>(rows: RawRows, collect: (rows: RawRows) => T): Stamped<T> {
   if (rows.count === 0) throw missingStamp();
   const isRow = rows.text(0, 2) === 't';
   return {

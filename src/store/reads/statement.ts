@@ -1,12 +1,14 @@
 /** A read: a statement, the rows it is answered with, and what the queue has to know of it. */
 import type pg from 'pg';
+import type { UseClient } from '../server/client.ts';
+import type { RawRows } from './raw-rows.ts';
 
 export type Row = Record<string, unknown>;
 
 /** `T` is the type of the result: rows, or what `collect` makes of them. */
 export interface Statement<T = Row[]> extends pg.QueryConfig {
   /** Makes the result from the rows, which are only valid until it returns. */
-  readonly collect?: (rows: Rows) => T;
+  readonly collect?: (rows: RawRows) => T;
   /** With `collect`: how many bytes of rows are taken; all of them by default. */
   readonly bound?: RowBound;
   /** Milliseconds after which the connection is given up, where not those of its pool. The name is the driver's. */
@@ -26,19 +28,9 @@ export function readWith(client: pg.ClientBase): Read {
   return async (text, values) => (await client.query(text, [...values])).rows;
 }
 
-/** Rows as bytes. Only valid until the `collect` of the statement returns: what is needed afterwards has to be copied. */
-export interface Rows {
-  readonly count: number;
-  /** Whether there were more rows than the bound of the statement allows. */
-  readonly isCut: boolean;
-  /** How many bytes a value has; 0 for null. */
-  byteLength(row: number, column: number): number;
-  /** Copies a value to `target` at `offset`. Returns the offset of the end of the copy. */
-  copy(row: number, column: number, target: Buffer, offset: number): number;
-  /** The value as a string; empty for null. */
-  text(row: number, column: number): string;
-  /** The same rows without their first columns. */
-  withoutColumns(count: number): Rows;
+/** The same on connections that `use` lends. */
+export function readUsing(use: UseClient): Read {
+  return (text, values) => use((client) => readWith(client)(text, values));
 }
 
 /** How many bytes of rows a statement takes, counted as PostgreSQL's protocol sends them. */
@@ -52,12 +44,3 @@ export interface RowBound {
    */
   readonly firstRows?: number;
 }
-
-export const noRows: Rows = {
-  count: 0,
-  isCut: false,
-  byteLength: () => 0,
-  copy: (_row, _column, _target, offset) => offset,
-  text: () => '',
-  withoutColumns: () => noRows,
-};

@@ -14,7 +14,6 @@ import { OperatorError } from '../../base/operator-error.ts';
 import { runMigration } from '../cluster/migration-statements.ts';
 import { isPermissionError, roleName, unreadableError } from '../server/roles.ts';
 import { isLockFailure, type LockOptions, withMigrationLock, withoutWriters } from './migration-lock.ts';
-import { NotInitialisedError, OlderSchemaError } from './schema-errors.ts';
 import { guardWriters } from './writer-guard.ts';
 
 const migrationsFolder = new URL('./migrations/', import.meta.url);
@@ -34,18 +33,34 @@ interface Migration {
 
 type AppliedMigrations = ReadonlyMap<number, { readonly name: string; readonly checksum: string }>;
 
-export interface MigrationReport {
-  /** The names of those applied now. */
-  readonly applied: readonly string[];
-  /** How many the schema has in all, each of those that the baseline replaced included. */
-  readonly total: number;
-}
+/** `applied` are the names of those applied now; `total` counts all of the schema, also those that the baseline replaced. */
+type MigrationReport = Readonly<{ applied: readonly string[]; total: number }>;
 
 export interface MigrateOptions extends LockOptions {
   /** The last migration to apply, for a copy of a database that has no later one. */
   readonly upTo?: number;
   /** The migrations to apply; by default those of this program. */
   readonly folder?: URL;
+}
+
+/** There is no schema, or no database at all. */
+export class NotInitialisedError extends OperatorError {
+  constructor(message: string) {
+    super(
+      message,
+      'Run `lanescan migrate` to set it up; `lanescan import`, `index`, `mirror` and `serve` do so too, unless autoMigrate is off.',
+    );
+  }
+}
+
+/** The schema is of an earlier release. */
+export class OlderSchemaError extends OperatorError {
+  constructor(missing: readonly string[]) {
+    super(
+      `The database has the schema of an earlier release: it lacks ${missing.join(', ')}.`,
+      'Make a backup, then run `lanescan migrate` with the role that owns the tables.',
+    );
+  }
 }
 
 /** The number of the latest migration that this program has. */
@@ -102,10 +117,7 @@ export async function verifiedSchema(client: ClientBase): Promise<number> {
   return databaseSchema(client);
 }
 
-async function pendingMigrations(
-  client: ClientBase,
-  known: readonly Migration[],
-): Promise<readonly Migration[]> {
+async function pendingMigrations(client: ClientBase, known: readonly Migration[]) {
   const done = await appliedMigrations(client);
   verify(known, done);
   return known.filter((migration) => !done.has(migration.number));

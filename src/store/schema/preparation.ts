@@ -6,8 +6,7 @@ import { readLayout } from '../cluster/layout.ts';
 import { requireConnections } from '../server/connection-budget.ts';
 import { isReadOnly, requireReadableTables } from '../server/roles.ts';
 import { identitySql } from '../server/server-facts.ts';
-import { migrate, requireSchema } from './migrate.ts';
-import { NotInitialisedError } from './schema-errors.ts';
+import { migrate, NotInitialisedError, requireSchema } from './migrate.ts';
 
 /** What the caller accepts: real data, simulated data, or either. A new store becomes what is asked for. */
 export type StoreContent = 'real' | 'simulated' | 'any';
@@ -53,18 +52,15 @@ export async function prepareDatabase(
       'Unset DATABASE_REPLICA_URL. To answer more, add workers to the cluster and rebalance its shards.',
     );
   }
+  const { rows } = await client.query(`select ${hasReplicas ? identitySql : `''`} as identity`);
   return {
     migrations,
     simulated: await requireContent(client, content, schema),
     serverVersion,
     layout,
     /** The result of `identitySql`; empty without replicas, which alone are compared by it. */
-    identity: hasReplicas ? await readIdentity(client) : '',
+    identity: rows[0].identity as string,
   };
-}
-
-async function readIdentity(client: pg.ClientBase): Promise<string> {
-  return String((await client.query(`select ${identitySql} as identity`)).rows[0].identity);
 }
 
 function requireServerVersion(version: string): void {
@@ -76,11 +72,7 @@ function requireServerVersion(version: string): void {
 }
 
 /** Whether the store holds simulated data. Throws where that is not what the caller accepts: the two are never mixed. */
-async function requireContent(
-  client: pg.ClientBase,
-  content: StoreContent,
-  schema: SchemaPolicy,
-): Promise<boolean> {
+async function requireContent(client: pg.ClientBase, content: StoreContent, schema: SchemaPolicy) {
   let { rows } = await client.query('select simulated from store');
   if (rows.length === 0) {
     if (schema === 'expect') throw new NotInitialisedError('The database has a schema, but no store in it.');

@@ -7,30 +7,30 @@
  */
 import * as fs from 'node:fs/promises';
 import path from 'node:path';
-import pg from 'pg';
+import type pg from 'pg';
 import { OperatorError } from '../../base/operator-error.ts';
-import { knownSchema } from '../schema/migrate.ts';
-import { declaredSchema } from '../schema/writer-guard.ts';
 import type { DatabasePlace } from '../store.ts';
-import { connectionOf, explainConnectionFailure } from './connection.ts';
-import { type CopyReport, copyDatabase } from './database-copy.ts';
+import { connectionOf, explainConnectionFailure } from './client.ts';
+import { connectForCopy, copyDatabase, spaceFor } from './database-copy.ts';
 import { openEmbedded } from './embedded.ts';
 import { renameDurably, requireCluster } from './embedded-folder.ts';
 
 /** Beyond the size of the database: what an empty one takes, and its log. */
 const SPARE_BYTES = 200e6;
 
-export interface BackupOptions {
+/** @example await backUp({ place: { dataFolder: './data' }, folder: './backup', writeLog: console.error }); */
+export async function backUp({
+  place,
+  folder,
+  writeLog,
+  signal,
+}: {
   readonly place: DatabasePlace;
   /** The data folder to make; it must not exist. */
   readonly folder: string;
   readonly writeLog: (line: string) => void;
   readonly signal?: AbortSignal;
-}
-
-/** @example await backUp({ place: { dataFolder: './data' }, folder: './backup', writeLog: console.error }); */
-export async function backUp(options: BackupOptions): Promise<CopyReport> {
-  const { place, folder, writeLog, signal } = options;
+}) {
   await requireFree(folder);
   if ('dataFolder' in place) await requireCluster(place.dataFolder);
   const part = `${folder}.part`;
@@ -39,12 +39,24 @@ export async function backUp(options: BackupOptions): Promise<CopyReport> {
   const close = async () => {
     for (const closer of closers.splice(0).reverse()) await closer();
   };
-  try {
-    const source = await openSource(place, options, closers);
-    await requireSpace(source, path.dirname(path.resolve(folder)));
-    const embedded = await openEmbedded({ dataFolder: part, writeLog, ...(signal && { signal }) });
+  const connect = async (connection: pg.ClientConfig) => {
+    const client = await connectForCopy(connection, 'lanescan backup');
+    closers.push(() => client.end());
+    return client;
+  };
+  const connectToFolder = async (dataFolder: string) => {
+    const embedded = await openEmbedded({ dataFolder, writeLog, ...(signal && { signal }) });
     closers.push(() => embedded.leave());
-    const target = await connect({ ...embedded.connection, ssl: false }, closers);
+    return connect(embedded.connection);
+  };
+  const connectToServer = (url: string) =>
+    connect(connectionOf(url, 'DATABASE_URL')).catch((error) => {
+      throw explainConnectionFailure(error, url, 'DATABASE_URL');
+    });
+  try {
+    const source = await ('url' in place ? connectToServer(place.url) : connectToFolder(place.dataFolder));
+    await requireSpace(source, path.dirname(path.resolve(folder)));
+    const target = await connectToFolder(part);
     const report = await copyDatabase(source, target, { writeLog, signal, hasWriters: true });
     await close();
     await renameDurably(part, folder);
@@ -59,34 +71,6 @@ export async function backUp(options: BackupOptions): Promise<CopyReport> {
       { cause: error },
     );
   }
-}
-
-async function openSource(
-  place: DatabasePlace,
-  { writeLog, signal }: BackupOptions,
-  closers: (() => Promise<unknown>)[],
-): Promise<pg.Client> {
-  if ('url' in place) {
-    return connect(connectionOf(place.url, 'DATABASE_URL'), closers).catch((error) => {
-      throw explainConnectionFailure(error, place.url, 'DATABASE_URL');
-    });
-  }
-  const embedded = await openEmbedded({ dataFolder: place.dataFolder, writeLog, ...(signal && { signal }) });
-  closers.push(() => embedded.leave());
-  return connect({ ...embedded.connection, ssl: false }, closers);
-}
-
-async function connect(config: pg.ClientConfig, closers: (() => Promise<unknown>)[]): Promise<pg.Client> {
-  const client = new pg.Client({
-    ...config,
-    application_name: 'lanescan backup',
-    options: `-c timezone=UTC -c statement_timeout=0 ${declaredSchema(await knownSchema())}`,
-  });
-  // The pending query rejects with the error too.
-  client.on('error', () => undefined);
-  await client.connect();
-  closers.push(() => client.end());
-  return client;
 }
 
 async function requireFree(folder: string): Promise<void> {
@@ -104,15 +88,13 @@ async function requireFree(folder: string): Promise<void> {
 }
 
 async function requireSpace(source: pg.Client, parent: string): Promise<void> {
-  const { rows } = await source.query('select pg_database_size(current_database()) as bytes');
-  const needed = Number(rows[0].bytes) * 1.1 + SPARE_BYTES;
-  const { bavail, bsize } = await fs.statfs(parent).catch((error: Error) => {
+  await fs.access(parent).catch((error: Error) => {
     throw new OperatorError(`Cannot write a backup to ${parent}: ${error.message}.`, 'Create that folder.');
   });
-  if (bavail * bsize >= needed) return;
-  const gigabytes = (bytes: number) => `${(bytes / 1e9).toFixed(1)} GB`;
+  const { isEnough, needed, free } = await spaceFor(source, parent, SPARE_BYTES);
+  if (isEnough) return;
   throw new OperatorError(
-    `The backup needs ${gigabytes(needed)} in ${parent}, and ${gigabytes(bavail * bsize)} are free.`,
+    `The backup needs ${needed} in ${parent}, and ${free} are free.`,
     'Make room on the disk, or name a folder on another one.',
   );
 }

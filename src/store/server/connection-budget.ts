@@ -2,22 +2,16 @@
 import type { ClientBase } from 'pg';
 import { OperatorError } from '../../base/operator-error.ts';
 
-/** The most connections that each pool of a process opens. */
-export interface PoolSizes {
-  readonly readers: number;
-  readonly writers: number;
-  readonly exporters: number;
-  readonly leases: number;
-}
-
-/** Pool sizes of a process that does everything. */
-export const wholeProcess: PoolSizes = {
+/** The most connections that each pool of a process opens, here of one that does everything. */
+export const wholeProcess = {
   readers: 10,
   // Writers wait for the store's row anyway: one works, one is ready to follow.
   writers: 2,
   exporters: 4,
   leases: 4,
 };
+
+export type PoolSizes = Readonly<typeof wholeProcess>;
 
 /** Pool sizes of one of several worker processes of a server, which share the readers of one process. */
 export function answeringProcess(processes: number): PoolSizes {
@@ -52,11 +46,7 @@ export function embeddedConnections(processes: number): number {
 }
 
 /** Throws an OperatorError where the server cannot hold the connections of so many processes. */
-export async function requireConnections(
-  client: ClientBase,
-  processes: number,
-  isEmbedded: boolean,
-): Promise<void> {
+export async function requireConnections(client: ClientBase, processes: number, isEmbedded: boolean) {
   const { rows } = await client.query(
     `select current_setting('max_connections')::int as max,
             current_setting('superuser_reserved_connections')::int

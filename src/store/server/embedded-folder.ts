@@ -7,7 +7,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { OperatorError } from '../../base/operator-error.ts';
-import { NotInitialisedError } from '../schema/schema-errors.ts';
+import { NotInitialisedError } from '../schema/migrate.ts';
 import {
   type Binaries,
   chooseServerUser,
@@ -204,9 +204,7 @@ export async function inspectCluster(place: Place): Promise<ServerUser | undefin
 }
 
 /** Owner and major version of the database files; undefined when there are none. */
-export async function describeCluster(
-  place: Place,
-): Promise<(ServerUser & { readonly version: string }) | undefined> {
+export async function describeCluster(place: Place) {
   const found = await clusterStats(place);
   if (found === undefined) return undefined;
   const { uid, gid } = found;

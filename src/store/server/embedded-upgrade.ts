@@ -14,13 +14,11 @@ import type { Stats } from 'node:fs';
 import * as fs from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import pg from 'pg';
+import type pg from 'pg';
 import { OperatorError } from '../../base/operator-error.ts';
-import { knownSchema } from '../schema/migrate.ts';
-import { declaredSchema } from '../schema/writer-guard.ts';
-import { type CopyReport, copyDatabase } from './database-copy.ts';
+import { type CopyReport, connectForCopy, copyDatabase, spaceFor } from './database-copy.ts';
 import { becomeOnlyMember, DATABASE_NAME, joinOrStart, leaveServer, type Membership } from './embedded.ts';
-import { MAJOR_VERSION, PORT, SUPERUSER } from './embedded-binaries.ts';
+import { MAJOR_VERSION, socketConnection } from './embedded-binaries.ts';
 import {
   describeCluster,
   explainFolderError,
@@ -44,20 +42,13 @@ export interface UpgradeOptions {
   readonly signal?: AbortSignal;
 }
 
-export interface UpgradeReport extends CopyReport {
-  readonly from: string;
-  readonly to: string;
-  /** The folder of the old files. */
-  readonly kept: string;
-}
-
 /**
  * Upgrades the embedded database of a folder where its files are of an older major version. Undefined where there is
  * nothing to do.
  *
  * @example await upgradeEmbedded({ dataFolder: './data', writeLog: console.error });
  */
-export async function upgradeEmbedded(options: UpgradeOptions): Promise<UpgradeReport | undefined> {
+export async function upgradeEmbedded(options: UpgradeOptions) {
   const { writeLog, signal } = options;
   const place = await openFolder(options.dataFolder);
   // Taken before anything is read of the files, so that a replacement at any later moment is noticed.
@@ -89,6 +80,7 @@ export async function upgradeEmbedded(options: UpgradeOptions): Promise<UpgradeR
   await requireSame(place, original);
   const kept = `${place.cluster}.pg${from}-${new Date().toISOString().slice(0, 19).replace(/\D/g, '')}`;
   await switchFiles(place, fresh.cluster, kept);
+  /** `kept` is the folder of the old files. */
   return { ...report, from, to: MAJOR_VERSION, kept };
 }
 
@@ -102,26 +94,28 @@ async function copyBeside(
   // Whatever is there is a copy that was never finished: the original is in its place.
   await removeCopy(fresh);
   await removeCopy({ ...fresh, cluster: upgradedCluster(old) });
-  const { rows } = await source.session.query(
-    'select pg_database_size(oid) as bytes from pg_database where datname = $1',
-    [DATABASE_NAME],
-  );
-  await requireSpace(old, Number(rows[0].bytes) * 1.1 + SPARE_BYTES);
+  const clients: pg.Client[] = [];
+  const connect = async ({ server }: Membership) => {
+    const connection = socketConnection(server.socketFolder, DATABASE_NAME);
+    const client = await connectForCopy(connection, 'lanescan upgrade');
+    clients.push(client);
+    return client;
+  };
+  const disconnect = () => Promise.all(clients.splice(0).map((client) => client.end().catch(() => {})));
   try {
+    const reader = await connect(source);
+    await requireSpace(reader, old);
     const { membership: target } = await joinOrStart(fresh, writeLog, signal);
-    const schema = await knownSchema();
-    const reader = clientOf(source, schema);
-    const writer = clientOf(target, schema);
     try {
-      await Promise.all([reader.connect(), writer.connect()]);
-      return await copyDatabase(reader, writer, { writeLog, signal });
+      return await copyDatabase(reader, await connect(target), { writeLog, signal });
     } finally {
-      await Promise.all([reader, writer].map((client) => client.end().catch(() => {})));
+      await disconnect();
       await leaveServer(fresh, target);
       const { socketFolder } = target.server;
       if (socketFolder !== fresh.cluster) await fs.rmdir(socketFolder).catch(() => {});
     }
   } catch (error) {
+    await disconnect();
     await removeCopy(fresh);
     if (error instanceof OperatorError || signal?.aborted) throw error;
     throw new OperatorError(
@@ -132,28 +126,11 @@ async function copyBeside(
   }
 }
 
-function clientOf({ server }: Membership, schema: number): pg.Client {
-  const client = new pg.Client({
-    host: server.socketFolder,
-    port: PORT,
-    user: SUPERUSER,
-    database: DATABASE_NAME,
-    ssl: false,
-    application_name: 'lanescan upgrade',
-    options: `-c timezone=UTC -c statement_timeout=0 ${declaredSchema(schema)}`,
-  });
-  // The pending query rejects with the error too.
-  client.on('error', () => {});
-  return client;
-}
-
-async function requireSpace({ folder, shown }: Place, needed: number): Promise<void> {
-  const { bavail, bsize } = await fs.statfs(folder);
-  const free = bavail * bsize;
-  if (free >= needed) return;
-  const gigabytes = (bytes: number) => `${(bytes / 1e9).toFixed(1)} GB`;
+async function requireSpace(source: pg.Client, { folder, shown }: Place): Promise<void> {
+  const { isEnough, needed, free } = await spaceFor(source, folder, SPARE_BYTES);
+  if (isEnough) return;
   throw new OperatorError(
-    `The upgrade of ${shown} needs ${gigabytes(needed)} on its disk, and ${gigabytes(free)} are free. Nothing was changed.`,
+    `The upgrade of ${shown} needs ${needed} on its disk, and ${free} are free. Nothing was changed.`,
     'Make room on the disk, then run this again.',
   );
 }

@@ -9,18 +9,18 @@
  * starts one, detached. If several do so at once, PostgreSQL's postmaster.pid lets one win, and the others join it. A
  * member that leaves releases the shared lock and then tries the exclusive one. It gets that only when no member is left,
  * and it keeps new members out while the server stops. A process that dies loses its session and with it the membership,
- * so nothing has to be cleaned up. A server without members is joined by the next process or stopped by its watchdog
- * (`embedded-watchdog.ts`). A server that dies is started again by its members.
+ * so nothing has to be cleaned up. A server without members is joined by the next process or stopped by its watchdog. A
+ * server that dies is started again by its members.
  */
 import * as fs from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ClientBase } from 'pg';
+import pg from 'pg';
 import type { WriteLog } from '../../base/log.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { Statement } from '../reads/reads.ts';
 import { WatchedClient } from './client.ts';
 import { EMBEDDED_CONNECTIONS } from './connection-budget.ts';
-import { PORT, preparePrograms, type StartedServer, SUPERUSER } from './embedded-binaries.ts';
+import { preparePrograms, type StartedServer, socketConnection } from './embedded-binaries.ts';
 import {
   createCluster,
   explainFolderError,
@@ -35,7 +35,6 @@ import {
   serverUser,
   socketFolderFor,
 } from './embedded-folder.ts';
-import { MEMBERSHIP_LOCK, startWatchdog, type Watchdog } from './embedded-watchdog.ts';
 
 /** The one database of an embedded server. */
 export const DATABASE_NAME = 'lanescan';
@@ -54,16 +53,14 @@ const LOG_INTERVAL_MS = 3_000;
 const FIRST_RESTART_DELAY_MS = 250;
 const MAX_RESTART_DELAY_MS = 10_000;
 
-export interface EmbeddedDatabase {
-  /** Options for `pg` clients: the host is the folder of the Unix socket. */
-  readonly connection: { host: string; port: number; user: string; database: string };
-  /** Absolute, without symbolic links. */
-  readonly dataFolder: string;
-  /** Whether this process started the server; otherwise it joined one that was running. */
-  readonly isStarter: boolean;
-  /** Ends the membership. The last member stops the server, and waits until it is stopped. Idempotent. */
-  leave(): Promise<void>;
-}
+/** Members hold this advisory lock in shared mode. Must never change: processes of different releases share a server. */
+const MEMBERSHIP_LOCK = '5497853135693827';
+const WATCHDOG_LOCK = '5497853135693828';
+const CHECK_INTERVAL_SECONDS = 5;
+/** Checks in a row without a member. A supervisor that restarts a killed process finds the server still running. */
+const MAX_EMPTY_CHECKS = 6;
+
+export type EmbeddedDatabase = Awaited<ReturnType<typeof openEmbedded>>;
 
 /** A place, and `max_connections` of a server that is started there. */
 type StartablePlace = Place & { readonly maxConnections?: number };
@@ -71,7 +68,8 @@ type StartablePlace = Place & { readonly maxConnections?: number };
 export interface Membership {
   readonly session: WatchedClient;
   readonly server: ServerRecord & { socketFolder: string };
-  readonly watchdog: Watchdog;
+  /** Closes the connection of this process to the watchdog, which goes on without it. */
+  readonly disconnectWatchdog: () => void;
 }
 
 /** Why joining failed: there is no server, or it does not admit a member now. */
@@ -100,7 +98,7 @@ export async function openEmbedded(options: {
   maxConnections?: number;
   writeLog?: WriteLog;
   signal?: AbortSignal;
-}): Promise<EmbeddedDatabase> {
+}) {
   const { dataFolder, maxConnections = EMBEDDED_CONNECTIONS, writeLog = () => {}, signal } = options;
   const place = { ...(await openFolder(dataFolder)), maxConnections };
   await inspectCluster(place);
@@ -133,7 +131,7 @@ export async function openEmbedded(options: {
   const hold = (held: Membership) => {
     membership = held;
     held.session.once('end', () => {
-      held.watchdog.disconnect();
+      held.disconnectWatchdog();
       membership = undefined;
       if (leaving === undefined) restarting = restart();
     });
@@ -141,9 +139,12 @@ export async function openEmbedded(options: {
   hold(first);
 
   return {
-    connection: { host: first.server.socketFolder, port: PORT, user: SUPERUSER, database: DATABASE_NAME },
+    connection: socketConnection(first.server.socketFolder, DATABASE_NAME),
+    /** Absolute, without symbolic links. */
     dataFolder: place.folder,
+    /** Whether this process started the server; otherwise it joined one that was running. */
     isStarter,
+    /** Ends the membership. The last member stops the server, and waits until it is stopped. Idempotent. */
     leave() {
       leaving ??= (async () => {
         leaveController.abort();
@@ -232,11 +233,7 @@ async function tryToJoin(place: Place): Promise<Membership | Refusal> {
       return { ...notListening, because: `its socket folder ${socketFolder} is not private to user ${uid}` };
   }
   const session = new WatchedClient({
-    host: socketFolder,
-    port: PORT,
-    user: SUPERUSER,
-    database: 'postgres',
-    ssl: false,
+    ...socketConnection(socketFolder),
     query_timeout: QUERY_TIMEOUT_MS,
     application_name: 'lanescan member',
   });
@@ -259,7 +256,8 @@ async function tryToJoin(place: Place): Promise<Membership | Refusal> {
     const isUp = now?.pid === record.pid && now.socketFolder === socketFolder && !now.isStopping;
     if (admission.rows[0].admitted && isUp) {
       await createDatabaseIfMissing(session);
-      return { session, server: { ...now, socketFolder }, watchdog: await startWatchdog(socketFolder) };
+      const disconnectWatchdog = await startWatchdog(socketFolder);
+      return { session, server: { ...now, socketFolder }, disconnectWatchdog };
     }
     await session.end();
     return { isListening: true, because: 'another process stops or upgrades it', isTransient: false };
@@ -282,7 +280,7 @@ async function isSameFolder(one: string, other: string): Promise<boolean> {
   return a !== undefined && b !== undefined && a.dev === b.dev && a.ino === b.ino;
 }
 
-async function createDatabaseIfMissing(session: ClientBase): Promise<void> {
+async function createDatabaseIfMissing(session: pg.ClientBase): Promise<void> {
   const { rowCount } = await session.query('select from pg_database where datname = $1', [DATABASE_NAME]);
   if (rowCount !== 0) return;
   await session.query(`create database ${DATABASE_NAME}`).catch((error: Error & { code?: string }) => {
@@ -306,11 +304,11 @@ export async function becomeOnlyMember({ session }: Pick<Membership, 'session'>)
 /** Ends a membership, and stops the server if it was the last one. Never fails. */
 export async function leaveServer(
   place: Place,
-  { session, server, watchdog }: Membership,
+  { session, server, disconnectWatchdog }: Membership,
   writeLog: WriteLog = () => undefined,
   signal?: AbortSignal,
 ): Promise<void> {
-  watchdog.disconnect();
+  disconnectWatchdog();
   let deadline = Date.now() + STOP_TIMEOUT_MS;
   const shortenDeadline = () => {
     deadline = Math.min(deadline, Date.now() + ABORTED_STOP_TIMEOUT_MS);
@@ -358,4 +356,49 @@ async function startServer(
   } catch (error) {
     throw explainFolderError(error, place);
   }
+}
+
+/**
+ * The watchdog: a database session that stops the server after half a minute without a member, that is when all processes
+ * that used it were killed. It is a loop inside the server, so it needs no process and survives the one that started it: a
+ * session that executes a statement does not notice that its client is gone. Every member starts one when it joins; an
+ * advisory lock lets only the first stay. It stops the server under the same exclusive lock as a member that leaves last.
+ */
+const WATCHDOG = `do $$
+declare
+  empty_checks integer := 0;
+begin
+  if not pg_try_advisory_lock(${WATCHDOG_LOCK}) then
+    return;
+  end if;
+  loop
+    commit; -- no snapshot is held from one check to the next
+    perform pg_sleep(${CHECK_INTERVAL_SECONDS});
+    if exists (select from pg_locks where locktype = 'advisory' and granted and objsubid = 1
+                 and classid::bigint << 32 | objid::bigint = ${MEMBERSHIP_LOCK}) then
+      empty_checks := 0;
+    else
+      empty_checks := empty_checks + 1;
+    end if;
+    if empty_checks >= ${MAX_EMPTY_CHECKS} and pg_try_advisory_lock(${MEMBERSHIP_LOCK}) then
+      execute format('copy (select 1 where false) to program %L',
+        'kill -INT ' || split_part(pg_read_file('postmaster.pid'), e'\\n', 1));
+      perform pg_sleep(3600); -- the lock keeps new members out until the server ends this session
+    end if;
+  end loop;
+end $$`;
+
+/** Starts the watchdog of the server with this socket, unless it has one. Never fails: a server runs without one too. */
+async function startWatchdog(socketFolder: string): Promise<() => void> {
+  const client = new pg.Client({
+    ...socketConnection(socketFolder),
+    connectionTimeoutMillis: 5_000,
+    application_name: 'lanescan watchdog',
+    options: '-c client_connection_check_interval=0 -c statement_timeout=0',
+  });
+  client.on('error', () => {});
+  const disconnect = () => void client.end().catch(() => {});
+  const watch = () => void client.query(WATCHDOG).then(disconnect, disconnect);
+  await client.connect().then(watch, disconnect);
+  return disconnect;
 }

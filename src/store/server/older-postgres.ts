@@ -1,6 +1,6 @@
 /** The programs of an older PostgreSQL, which an upgrade of the embedded database needs to read the old files. */
 import { execFile } from 'node:child_process';
-import * as fs from 'node:fs/promises';
+import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { OperatorError } from '../../base/operator-error.ts';
@@ -39,11 +39,7 @@ export async function findOlderPostgres(major: string, given: string | undefined
   const others: string[] = [];
   for (const folder of candidates) {
     const binaries = { initdb: path.join(folder, 'initdb'), postgres: path.join(folder, 'postgres') };
-    const isThere = await fs.access(binaries.postgres).then(
-      () => true,
-      () => false,
-    );
-    if (!isThere) continue;
+    if (!existsSync(binaries.postgres)) continue;
     await completeInstallation(path.resolve(folder, '../..'), [binaries.postgres]);
     const version = await versionOf(binaries.postgres);
     if (version === major) return binaries;

@@ -14,14 +14,6 @@ import type { PoolSizes } from './connection-budget.ts';
 import { type ConnectionWatch, createConnectionWatch } from './connection-watch.ts';
 import { isDoneWithin } from './time-limit.ts';
 
-export interface WritePools {
-  readonly writers: pg.Pool;
-  /** An export lasts as long as its reader takes, and must not make searches wait. */
-  readonly exporters: pg.Pool;
-  /** For deliveries and leases, which go on while searches or imports use all of their connections. */
-  readonly leases: pg.Pool;
-}
-
 export type OpenPools = ReturnType<typeof openPools>;
 
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -48,34 +40,32 @@ export function openPools({
   readonly schema: number;
   readonly writeLog: WriteLog;
 }) {
-  const watches: ConnectionWatch[] = [];
-  const watchOf = (server: pg.ClientConfig): ConnectionWatch => {
-    const watch = createConnectionWatch(server, writeLog);
-    watches.push(watch);
-    return watch;
-  };
-  const primaryWatch = watchOf(primary);
+  const primaryWatch = createConnectionWatch(primary, writeLog);
+  const replicaWatches = replicas.map((replica) => createConnectionWatch(replica, writeLog));
+  const watches = [primaryWatch, ...replicaWatches];
   const forWrites = `${IDLE_TRANSACTION} ${declaredSchema(schema)}`;
   const opened: pg.Pool[] = [];
-  const open: typeof createPool = (...given) => {
-    const pool = createPool(...given);
+  const open = (connection: pg.PoolConfig, max: number, options: string, watch = primaryWatch) => {
+    const pool = createPool(connection, watch, max, options);
     opened.push(pool);
     return pool;
   };
-  const writePools: WritePools = {
-    writers: open(primary, primaryWatch, sizes.writers, forWrites),
-    exporters: open(primary, primaryWatch, sizes.exporters, ''),
-    leases: open(primary, primaryWatch, sizes.leases, `${LEASE_STATEMENT_TIMEOUT} ${forWrites}`),
+  const writePools = {
+    writers: open(primary, sizes.writers, forWrites),
+    /** An export lasts as long as its reader takes, and must not make searches wait. */
+    exporters: open(primary, sizes.exporters, ''),
+    /** For deliveries and leases, which go on while searches or imports use all of their connections. */
+    leases: open(primary, sizes.leases, `${LEASE_STATEMENT_TIMEOUT} ${forWrites}`),
   };
   /** To be called once. The layout of the store decides how its searches are planned. */
   const openReadPools = (layout: Layout): ReadPools => {
     const settings = searchSettings[layout];
-    const openReaders = (server: pg.ClientConfig, watch: ConnectionWatch) =>
-      open(configureReadPool(server), watch, sizes.readers, settings);
+    const openReaders = (server: pg.ClientConfig, watch?: ConnectionWatch) =>
+      open(configureReadPool(server), sizes.readers, settings, watch);
     return {
-      readers: openReaders(primary, primaryWatch),
-      replicas: replicas.map((replica) => openReaders(replica, watchOf(replica))),
-      revision: open(configureRevisionPool(primary), primaryWatch, 1, settings),
+      readers: openReaders(primary),
+      replicas: replicas.map((replica, index) => openReaders(replica, replicaWatches[index])),
+      revision: open(configureRevisionPool(primary), 1, settings),
     };
   };
   /** Destroys the sockets of all connections. Statements on them fail. */
@@ -99,12 +89,7 @@ export function openPools({
   };
 }
 
-function createPool(
-  connection: pg.PoolConfig,
-  watch: ConnectionWatch,
-  max: number,
-  options: string,
-): pg.Pool {
+function createPool(connection: pg.PoolConfig, watch: ConnectionWatch, max: number, options: string) {
   const pool = new pg.Pool({
     Client: WatchedClient as unknown as new () => pg.ClientBase,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,

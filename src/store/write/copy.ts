@@ -33,10 +33,7 @@ const CHUNK_BYTES = 128 * 1024;
 const HEADER = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1');
 const END = Buffer.from([0xff, 0xff]);
 
-function* encodeRows(
-  types: readonly ColumnType[],
-  rows: readonly (readonly CopyValue[])[],
-): Generator<Buffer> {
+function* encodeRows(types: readonly ColumnType[], rows: readonly (readonly CopyValue[])[]) {
   yield HEADER;
   const encodersInOrder = types.map((type) => encoders[type]);
   let chunk = new Chunk();

@@ -58,10 +58,7 @@ export async function readEarlierIds(
 }
 
 /** @param rows values of `FACT_COLUMNS`, with the number of the block behind them */
-export async function writeEarlier(
-  client: ClientBase,
-  rows: readonly (readonly CopyValue[])[],
-): Promise<void> {
+export async function writeEarlier(client: ClientBase, rows: readonly (readonly CopyValue[])[]) {
   await copyRows(client, 'earlier_attempt', { ...FACT_COLUMNS, block_number: 'bigint' }, rows);
 }
 

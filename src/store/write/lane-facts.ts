@@ -84,10 +84,7 @@ export async function writeRangeFacts(client: ClientBase, facts: readonly RangeF
 }
 
 /** Stores blessings and removals of roots (`root_blessing`): the ranges of those roots, and whether any was not stored yet. */
-export async function writeRootFacts(
-  client: ClientBase,
-  facts: readonly RootFact[],
-): Promise<{ readonly ranges: readonly RangeKey[]; readonly hasNew: boolean }> {
+export async function writeRootFacts(client: ClientBase, facts: readonly RootFact[]) {
   if (facts.length === 0) return { ranges: [], hasNew: false };
   const rows = facts.map(factColumns);
   const { rowCount } = await client.query(
@@ -188,12 +185,9 @@ async function keepRemovedAttempts(
   );
 }
 
-export async function messagesInRanges(
-  client: ClientBase,
-  ranges: readonly RangeKey[],
-): Promise<readonly string[]> {
+export async function messagesInRanges(client: ClientBase, ranges: readonly RangeKey[]) {
   if (ranges.length === 0) return [];
-  const { rows } = await client.query(
+  const { rows } = await client.query<{ id: string }>(
     `select encode(m.message_id, 'hex') as id
      from unnest($1::bigint[], $2::bigint[], $3::text[], $4::numeric[], $5::numeric[])
             as r (source, dest, onramp, lower_end, upper_end)
@@ -204,17 +198,14 @@ export async function messagesInRanges(
        order by sequence_number) m`,
     columnsOf(ranges, 'sourceSelector', 'destSelector', 'onramp', 'from', 'to'),
   );
-  return rows.map((row) => row.id);
+  return rows.map(({ id }) => id);
 }
 
 /**
  * The range facts that cover each of these messages, by its place in the list; with the blessings that follow from
  * those of their roots.
  */
-export async function rangesCovering(
-  read: Read,
-  messages: readonly SentMessage[],
-): Promise<ReadonlyMap<number, readonly RangeFact[]>> {
+export async function rangesCovering(read: Read, messages: readonly SentMessage[]) {
   const covering = new Map<number, RangeFact[]>();
   const [any] = await read('select exists (select from lane_fact) as present', []);
   if (!any?.present || messages.length === 0) return covering;

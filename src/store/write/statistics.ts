@@ -6,7 +6,6 @@ import type { ClientBase } from 'pg';
 import { addFlatHistogram, deliveryBucket, flatHistogram } from '../../domain/delivery-times.ts';
 import { statusRank } from '../../domain/lifecycle.ts';
 import type { Message } from '../../domain/message.ts';
-import { groupBy } from '../group-by.ts';
 import { columnsOf } from '../sql.ts';
 import { messageIdArray } from './message-row.ts';
 
@@ -145,10 +144,7 @@ const laneDayArrays = (keys: readonly (readonly string[])[]) =>
   [0, 1, 2].map((index) => keys.map((key) => key[index]));
 
 /** The histograms that these keys have, by the key joined with commas. */
-export async function readLaneDays(
-  client: ClientBase,
-  keys: readonly LaneDay['key'][],
-): Promise<Map<string, Map<number, number>>> {
+export async function readLaneDays(client: ClientBase, keys: readonly LaneDay['key'][]) {
   const { rows } = await client.query(
     `select source_selector, dest_selector, day::text as day, histogram
      from unnest($1::bigint[], $2::bigint[], $3::date[]) as changed (source, dest, on_day)
@@ -186,32 +182,14 @@ export async function writeLaneDays(client: ClientBase, days: readonly LaneDay[]
 async function redescribeLanes(client: ClientBase, changes: readonly CountedChange[]): Promise<void> {
   const changed = changes.filter(({ before }) => before).map(({ messageId }) => messageId);
   if (changed.length === 0) return;
-  const { rows: touched } = await client.query(
-    `select source_selector, dest_selector, onramp, newest_message, last_sent_at from lane_onramp
-     where newest_message = any($1)`,
+  const { rows: lanes } = await client.query(
+    'select source_selector, dest_selector, onramp from lane_onramp where newest_message = any($1)',
     [messageIdArray(changed)],
   );
-  if (touched.length === 0) return;
-  const { rows: present } = await client.query(
-    `select encode(message_id, 'hex') as id, source_selector, dest_selector, onramp, sent_at from message
-     where message_id = any($1)`,
-    [messageIdArray(touched.map((lane) => lane.newest_message.toString('hex')))],
-  );
-  const messages = new Map(present.map((message) => [message.id, message]));
-  const isStillNewest = (lane: Record<string, unknown>) => {
-    const message = messages.get((lane.newest_message as Buffer).toString('hex'));
-    return (
-      message !== undefined &&
-      message.sent_at >= (lane.last_sent_at as Date) &&
-      message.source_selector === lane.source_selector &&
-      message.dest_selector === lane.dest_selector &&
-      message.onramp.equals(lane.onramp)
-    );
-  };
   // Statements over one table each: a cluster cannot join a lane with the newest of its messages.
   const ofLane = 'source_selector = $1 and dest_selector = $2 and onramp = $3';
-  for (const outdated of touched.filter((lane) => !isStillNewest(lane))) {
-    const lane = [outdated.source_selector, outdated.dest_selector, outdated.onramp];
+  for (const { source_selector, dest_selector, onramp } of lanes) {
+    const lane = [source_selector, dest_selector, onramp];
     const { rows: newest } = await client.query(
       `select message_id, sent_at, record from message where ${ofLane} order by sent_at desc, message_id desc limit 1`,
       lane,
@@ -220,12 +198,7 @@ async function redescribeLanes(client: ClientBase, changes: readonly CountedChan
     else
       await client.query(
         `update lane_onramp set newest_message = $4, last_sent_at = $5, description = $6 where ${ofLane}`,
-        [
-          ...lane,
-          newest[0].message_id,
-          newest[0].sent_at,
-          describeLane(JSON.parse(newest[0].record) as Message),
-        ],
+        [...lane, newest[0].message_id, newest[0].sent_at, describeLane(JSON.parse(newest[0].record))],
       );
   }
 }
@@ -270,174 +243,83 @@ function laneKey({ sourceSelector, destSelector, onramp }: LaneKey): string {
   return `${sourceSelector},${destSelector},${onramp}`;
 }
 
-interface Run {
-  readonly from: bigint;
-  readonly to: bigint;
-}
-
-interface LaneNumbers {
-  readonly lane: LaneKey;
-  readonly added: Set<bigint>;
-  readonly removed: Set<bigint>;
-}
-
-/** Takes four statements at most, for any number of lanes and runs. */
 async function updateRuns(client: ClientBase, changes: readonly CountedChange[]): Promise<void> {
-  const lanes = numbersByLane(changes);
-  if (lanes.size === 0) return;
-  await keepNumbersInUse(client, lanes);
-  const touched = await deleteTouchedRuns(client, lanes);
-  const outcome = [...lanes].map(([key, { lane, added, removed }]) => {
-    const before = touched.get(key) ?? [];
-    const after = withoutNumbers(mergeRuns([...before, ...runsOf(added)]), removed);
-    return { lane, before, after };
-  });
-  await insertRuns(
+  const moved = changes.filter(
+    ({ before, after }) =>
+      !before ||
+      !after ||
+      before.sequenceNumber !== after.sequenceNumber ||
+      laneKey(before) !== laneKey(after),
+  );
+  const added = moved.flatMap(({ after }) => after ?? []);
+  const removed = await withoutNumbersInUse(
     client,
-    outcome.flatMap(({ lane, after }) => after.map((run) => ({ ...lane, ...run }))),
+    moved.flatMap(({ before }) => before ?? []),
   );
-  await client.query(
-    `update lane_onramp t set present = t.present + n.present, runs = t.runs + n.runs
-     from unnest($1::bigint[], $2::bigint[], $3::text[], $4::numeric[], $5::bigint[])
-       as n (source, dest, onramp, present, runs)
-     where source_selector = source and dest_selector = dest and t.onramp = decode(n.onramp, 'hex')`,
-    [
-      ...columnsOf(
-        outcome.map(({ lane }) => lane),
-        ...LANE,
-      ),
-      outcome.map(({ before, after }) => String(countNumbers(after) - countNumbers(before))),
-      outcome.map(({ before, after }) => after.length - before.length),
-    ],
-  );
+  const numbers = [
+    ...added.map((counted) => ({ ...counted, isPresent: true })),
+    ...removed.map((counted) => ({ ...counted, isPresent: false })),
+  ];
+  if (numbers.length === 0) return;
+  await client.query(UPDATE_RUNS, columnsOf(numbers, ...LANE, 'sequenceNumber', 'isPresent'));
 }
 
-function numbersByLane(changes: readonly CountedChange[]): Map<string, LaneNumbers> {
-  const lanes = new Map<string, LaneNumbers>();
-  const numbersOf = (counted: CountedMessage): LaneNumbers => {
-    const key = laneKey(counted);
-    const numbers = lanes.get(key) ?? { lane: counted, added: new Set(), removed: new Set() };
-    lanes.set(key, numbers);
-    return numbers;
-  };
-  for (const { before, after } of changes) {
-    const isSame =
-      before && after && before.sequenceNumber === after.sequenceNumber && laneKey(before) === laneKey(after);
-    if (isSame) continue;
-    if (before) numbersOf(before).removed.add(BigInt(before.sequenceNumber));
-    if (after) numbersOf(after).added.add(BigInt(after.sequenceNumber));
-  }
-  return lanes;
-}
-
-/** A number that another message still has is not removed. */
-async function keepNumbersInUse(client: ClientBase, lanes: ReadonlyMap<string, LaneNumbers>): Promise<void> {
-  const removed = [...lanes.values()].flatMap(({ lane, removed }) =>
-    [...removed].map((number) => ({ ...lane, number: String(number) })),
-  );
-  if (removed.length === 0) return;
+/** Leaves out numbers that another message still has. */
+async function withoutNumbersInUse(client: ClientBase, removed: readonly CountedMessage[]) {
+  if (removed.length === 0) return removed;
   const { rows } = await client.query(
     `select n.source as "sourceSelector", n.dest as "destSelector", n.onramp, n.number
      from unnest($1::bigint[], $2::bigint[], $3::text[], $4::numeric[]) as n (source, dest, onramp, number)
      join message m on m.source_selector = n.source and m.dest_selector = n.dest
        and m.onramp = decode(n.onramp, 'hex') and m.sequence_number = n.number`,
-    columnsOf(removed, ...LANE, 'number'),
+    columnsOf(removed, ...LANE, 'sequenceNumber'),
   );
-  for (const row of rows) lanes.get(laneKey(row))?.removed.delete(BigInt(row.number));
-}
-
-function runsOf(numbers: Iterable<bigint>): Run[] {
-  return mergeRuns([...numbers].map((number) => ({ from: number, to: number })));
-}
-
-function countNumbers(runs: readonly Run[]): bigint {
-  return runs.reduce((sum, { from, to }) => sum + to - from + 1n, 0n);
-}
-
-const ascending = (a: bigint, b: bigint) => (a < b ? -1 : a > b ? 1 : 0);
-
-/** Overlapping and adjacent runs become one; in ascending order. */
-function mergeRuns(runs: readonly Run[]): Run[] {
-  const merged: Run[] = [];
-  for (const run of [...runs].sort((a, b) => ascending(a.from, b.from))) {
-    const last = merged.at(-1);
-    if (last && run.from <= last.to + 1n) {
-      merged[merged.length - 1] = { from: last.from, to: run.to > last.to ? run.to : last.to };
-    } else merged.push(run);
-  }
-  return merged;
-}
-
-/** Ascending runs, split where numbers were removed. */
-function withoutNumbers(runs: readonly Run[], gone: ReadonlySet<bigint>): readonly Run[] {
-  if (gone.size === 0) return runs;
-  const holes = [...gone].sort(ascending);
-  let next = 0;
-  const rest: Run[] = [];
-  for (const { from, to } of runs) {
-    let start = from;
-    for (let hole = holes[next]; hole !== undefined && hole <= to; hole = holes[++next]) {
-      if (hole > start) rest.push({ from: start, to: hole - 1n });
-      if (hole >= start) start = hole + 1n;
-    }
-    if (start <= to) rest.push({ from: start, to });
-  }
-  return rest;
+  const inUse = new Set(rows.map((row) => `${laneKey(row)},${row.number}`));
+  return removed.filter((counted) => !inUse.has(`${laneKey(counted)},${counted.sequenceNumber}`));
 }
 
 /**
- * Deletes and returns the stored runs that overlap or adjoin the changed numbers: those that begin among them, and the one
- * that begins before and reaches them.
+ * Replaces the runs that overlap or adjoin the changed numbers (those that begin among them, and the one that begins before
+ * and reaches them), for any number of lanes. A key may be deleted and inserted again: `after` reads all of `touched` first.
  */
-async function deleteTouchedRuns(
-  client: ClientBase,
-  lanes: ReadonlyMap<string, LaneNumbers>,
-): Promise<Map<string, Run[]>> {
-  const changing = [...lanes.values()].flatMap(({ lane, added, removed }) =>
-    runsOf([...added, ...removed]).map((run) => ({ ...lane, ...run })),
-  );
-  const { rows } = await client.query(
-    `delete from lane_run r
-     using (
-       select distinct source, dest, ramp, t.from_sequence
-       from (select source, dest, decode(ramp, 'hex') as ramp, lower_end - 1 as lower_end, upper_end + 1 as upper_end
-             from unnest($1::bigint[], $2::bigint[], $3::text[], $4::numeric[], $5::numeric[])
-               as n (source, dest, ramp, lower_end, upper_end)) a
-       cross join lateral (
-         (select from_sequence from lane_run
-          where source_selector = source and dest_selector = dest and onramp = ramp
-            and from_sequence between a.lower_end and a.upper_end)
-         union all
-         (select from_sequence from (
-            select from_sequence, to_sequence from lane_run
-            where source_selector = source and dest_selector = dest and onramp = ramp
-              and from_sequence < a.lower_end
-            order by from_sequence desc limit 1) before
-          where to_sequence >= a.lower_end)) t) touched
-     where r.source_selector = touched.source and r.dest_selector = touched.dest and r.onramp = touched.ramp
-       and r.from_sequence = touched.from_sequence
-     returning r.source_selector as "sourceSelector", r.dest_selector as "destSelector",
-               encode(r.onramp, 'hex') as onramp, r.from_sequence, r.to_sequence`,
-    columnsOf(changing.map(asText), ...LANE, 'from', 'to'),
-  );
-  const runOf = ({ from_sequence: from, to_sequence: to }: Record<string, string>): Run => ({
-    from: BigInt(from as string),
-    to: BigInt(to as string),
-  });
-  return new Map([...groupBy(rows, laneKey)].map(([key, group]) => [key, group.map(runOf)]));
-}
-
-async function insertRuns(client: ClientBase, runs: readonly (LaneKey & Run)[]): Promise<void> {
-  if (runs.length === 0) return;
-  await client.query(
-    `insert into lane_run (source_selector, dest_selector, onramp, from_sequence, to_sequence)
-     select source, dest, decode(onramp, 'hex'), lower_end, upper_end
-     from unnest($1::bigint[], $2::bigint[], $3::text[], $4::numeric[], $5::numeric[])
-       as n (source, dest, onramp, lower_end, upper_end)`,
-    columnsOf(runs.map(asText), ...LANE, 'from', 'to'),
-  );
-}
-
-function asText({ from, to, ...lane }: LaneKey & Run) {
-  return { ...lane, from: String(from), to: String(to) };
-}
+const UPDATE_RUNS = `with changed as (
+    select source, dest, decode(ramp, 'hex') as ramp, number, is_present
+    from unnest($1::bigint[], $2::bigint[], $3::text[], $4::numeric[], $5::boolean[])
+      as n (source, dest, ramp, number, is_present)),
+  touched as (
+    delete from lane_run r
+    using (
+      select distinct source, dest, ramp, t.from_sequence
+      from (select source, dest, ramp, lower(span) as lower_end, upper(span) as upper_end
+            from (select source, dest, ramp, unnest(range_agg(numrange(number - 1, number + 1, '[]'))) as span
+                  from changed group by source, dest, ramp) spans) a
+      cross join lateral (
+        (select from_sequence from lane_run
+         where source_selector = source and dest_selector = dest and onramp = ramp
+           and from_sequence between a.lower_end and a.upper_end)
+        union all
+        (select from_sequence from (
+           select from_sequence, to_sequence from lane_run
+           where source_selector = source and dest_selector = dest and onramp = ramp
+             and from_sequence < a.lower_end
+           order by from_sequence desc limit 1) before
+         where to_sequence >= a.lower_end)) t) found
+    where r.source_selector = found.source and r.dest_selector = found.dest and r.onramp = found.ramp
+      and r.from_sequence = found.from_sequence
+    returning source, dest, ramp, numrange(r.from_sequence, r.to_sequence + 1) as run),
+  after as (
+    select source, dest, ramp, unnest(
+        coalesce(range_agg(run) filter (where is_present), '{}')
+          - coalesce(range_agg(run) filter (where not is_present), '{}')) as run
+    from (select source, dest, ramp, run, true as is_present from touched
+          union all select source, dest, ramp, numrange(number, number + 1), is_present from changed) piece
+    group by source, dest, ramp),
+  inserted as (
+    insert into lane_run (source_selector, dest_selector, onramp, from_sequence, to_sequence)
+    select source, dest, ramp, lower(run), upper(run) - 1 from after)
+  update lane_onramp set present = lane_onramp.present + n.present, runs = lane_onramp.runs + n.runs
+  from (select source, dest, ramp, sum(present) as present, sum(runs) as runs
+        from (select source, dest, ramp, lower(run) - upper(run) as present, -1 as runs from touched
+              union all select source, dest, ramp, upper(run) - lower(run), 1 from after) each
+        group by source, dest, ramp) n
+  where source_selector = source and dest_selector = dest and onramp = ramp`;

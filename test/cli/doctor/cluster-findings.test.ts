@@ -1,7 +1,7 @@
 /** What `lanescan doctor` says of a cluster. That its figures are those of a real one is shown in test/cluster. */
 import { describe, expect, it } from 'vitest';
 import { clusterFindings } from '../../../src/cli/doctor/database-findings.ts';
-import type { ClusterStatus, WorkerStatus } from '../../../src/store/cluster/cluster-status.ts';
+import type { ClusterStatus, WorkerStatus } from '../../../src/store/cluster/workers.ts';
 
 const worker = (differences: Partial<WorkerStatus> = {}): WorkerStatus => ({
   address: 'worker1:5432',

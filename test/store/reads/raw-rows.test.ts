@@ -2,9 +2,9 @@
 import { Buffer } from 'node:buffer';
 import type pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createMessageSplitter } from '../../../src/store/reads/raw-rows.ts';
+import { createMessageSplitter, type RawRows } from '../../../src/store/reads/raw-rows.ts';
 import { ReadingClient } from '../../../src/store/reads/reading-client.ts';
-import type { RowBound, Rows } from '../../../src/store/reads/statement.ts';
+import type { RowBound } from '../../../src/store/reads/statement.ts';
 import { createTestDatabase, type TestDatabase } from '../../database.ts';
 import { connectTo } from '../../postgres.ts';
 
@@ -106,9 +106,11 @@ describe('raw rows', () => {
     await database.drop();
   });
 
-  const run = <T>(statement: pg.QueryConfig & { bound?: RowBound }, collect: (rows: Rows) => T): Promise<T> =>
-    client.run({ ...statement, collect });
-  const texts = (rows: Rows) => Array.from({ length: rows.count }, (_, n) => rows.text(n, 0));
+  const run = <T>(
+    statement: pg.QueryConfig & { bound?: RowBound },
+    collect: (rows: RawRows) => T,
+  ): Promise<T> => client.run({ ...statement, collect });
+  const texts = (rows: RawRows) => Array.from({ length: rows.count }, (_, n) => rows.text(n, 0));
   const lines = (count: number, length: number) => ({
     text: `select n || repeat('é', $2::int) from generate_series(1, $1::int) n`,
     values: [count, length],
