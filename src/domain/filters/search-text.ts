@@ -48,7 +48,10 @@ const MAX_NETWORKS = 4;
 export const MAX_TEXT_CHARACTERS = 2_000;
 
 /** @example meaningsOf('sepolia to fuji') // a lane */
-export function meaningsOf(typed: string, { known = [], statusWords = {} }: ReadingOptions = {}) {
+export function meaningsOf(
+  typed: string,
+  { known = [], statusWords = {} }: ReadingOptions = {},
+): readonly Meaning[] {
   const text = searchableText(typed);
   if (text === '') return [];
   if (text.includes(',')) {
