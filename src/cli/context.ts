@@ -30,7 +30,6 @@ export interface CliContext {
   drainMs?: number;
 }
 
-/** For commands that log. */
 export function withLogOption(command: Command): Command {
   return command.option('--log-level <level>', 'debug, info, warn, error or silent (default: info)');
 }
@@ -40,7 +39,6 @@ export const STOP_TIMEOUT_MS = 25_000;
 /** How long work in progress may continue after the stop signal, before the store is closed. */
 export const WORK_TIMEOUT_MS = 5_000;
 
-/** The options of every command with a store. */
 export function withStoreOptions(command: Command): Command {
   return command
     .option('--config <file>', 'configuration file (default: ./lanescan.yaml where there is one)')
@@ -57,7 +55,6 @@ export function configOf(flags: ConfigFlags, context: CliContext): Config {
   return config;
 }
 
-/** For commands that may migrate the schema. */
 export function schemaFor({ autoMigrate }: Config): Required<StoreOptions>['schema'] {
   return autoMigrate ? 'migrate' : 'expect';
 }

@@ -36,7 +36,6 @@ import { lanescanVersion } from './version.ts';
 
 const USAGE_STATUS = 2;
 
-/** Runs one command line to its end and returns the exit status. */
 export async function runCommandLine(process: NodeJS.Process): Promise<number> {
   const context: CliContext = {
     environment: process.env,

@@ -29,15 +29,8 @@ export function createStopSignal(process: NodeJS.Process): AbortSignal {
   process.on('SIGTERM', stopOrExit);
   // A closing terminal sends it more than once, from the kernel and from the shell, so it never forces an exit.
   process.on('SIGHUP', stop);
-  if (process.env.npm_lifecycle_event !== undefined) whenParentEnds(process, stop);
+  const { ppid: parent } = process;
+  if (process.env.npm_lifecycle_event !== undefined)
+    setInterval(() => process.ppid !== parent && stop(), PARENT_CHECK_INTERVAL_MS).unref();
   return stopping.signal;
-}
-
-function whenParentEnds(process: NodeJS.Process, stop: () => void): void {
-  const parent = process.ppid;
-  const checking = setInterval(() => {
-    if (process.ppid === parent) return;
-    clearInterval(checking);
-    stop();
-  }, PARENT_CHECK_INTERVAL_MS).unref();
 }

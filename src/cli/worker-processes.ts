@@ -6,6 +6,7 @@
  * with exponential backoff. A worker whose primary dies exits at once, because nobody could stop it any more.
  */
 import cluster, { type Worker } from 'node:cluster';
+import { once } from 'node:events';
 import type { Logger } from 'pino';
 import type { TokenUse } from '../api/server/rate-limit.ts';
 import type { LimiterName, ProcessMetrics, WorkerPeers } from '../api/server/worker-peers.ts';
@@ -20,7 +21,6 @@ export interface RunningServer {
   drain(): Promise<void>;
   /** Stops after a failure, without the drain time. */
   close(): Promise<void>;
-  /** Cuts off what has not ended in time. */
   cut(): void;
 }
 
@@ -42,7 +42,6 @@ type FromPrimary =
 
 /** The gauges of a worker that does not send its metrics in time are left out of the scrape. */
 const METRICS_TIMEOUT_MS = 2_000;
-/** Backoff between restarts. */
 const FIRST_RESTART_PAUSE_MS = 500;
 const LONGEST_RESTART_PAUSE_MS = 30_000;
 /** A worker that ran for this long resets the backoff. */
@@ -62,7 +61,6 @@ export async function startWorkerProcesses(
   let nextRequestId = 0;
   /** The counters that each worker sent last, so that none goes back while a worker does not answer. */
   const counters = new Map<Worker, ProcessMetrics>();
-  /** The counters of workers that have ended. */
   let endedCounters: ProcessMetrics[] = [];
   let scraping: Promise<string> | undefined;
 
@@ -158,17 +156,13 @@ export async function startWorkerProcesses(
 
   const stop = async (): Promise<void> => {
     stopping.abort();
-    await Promise.all(
-      [...workers].map(
-        (worker) =>
-          new Promise<void>((resolve) => {
-            worker.once('exit', () => resolve());
-            send(worker, { kind: 'stop' });
-            // A worker that is still starting may not receive messages yet.
-            if (!listening.has(worker)) worker.process.kill('SIGTERM');
-          }),
-      ),
-    );
+    const exits = [...workers].map((worker) => {
+      send(worker, { kind: 'stop' });
+      // A worker that is still starting may not receive messages yet.
+      if (!listening.has(worker)) worker.process.kill('SIGTERM');
+      return once(worker, 'exit');
+    });
+    await Promise.all(exits);
   };
 
   try {
@@ -204,7 +198,6 @@ function send(worker: Worker, message: FromPrimary): void {
 
 export type PrimaryLink = ReturnType<typeof connectToPrimary>;
 
-/** The link of a worker process to its primary. */
 export function connectToPrimary() {
   const stopping = new AbortController();
   const scrapes = new Map<number, (text: string | null) => void>();
@@ -248,7 +241,6 @@ export function connectToPrimary() {
     peers,
     /** Aborted when the primary stops this process. */
     stopped: stopping.signal,
-    /** Sends the primary the reason why this process could not start. */
     reportFailure: ({ message, remedy }: OperatorError) => send({ kind: 'failed', message, remedy }),
   };
 }

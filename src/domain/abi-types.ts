@@ -15,7 +15,6 @@ export interface AbiMember {
   readonly type: AbiType;
 }
 
-/** Of a function or an error. */
 export interface AbiSignature {
   readonly name: string;
   readonly parameters: readonly AbiMember[];

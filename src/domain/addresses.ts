@@ -4,10 +4,15 @@
  * One account has many notations: letter case, padding, base64 variants. The store keeps and compares bytes; the canonical
  * text is shown.
  */
-import type { BytesHex, Spelling } from './address-notations.ts';
-import { type ChainFamily, chainFamilies, familyTraits } from './chain-families.ts';
+import {
+  type BytesHex,
+  type ChainFamily,
+  chainFamilies,
+  familyTraits,
+  type Spelling,
+} from './chain-families.ts';
 
-export type { BytesHex, Spelling } from './address-notations.ts';
+export type { BytesHex, Spelling } from './chain-families.ts';
 export { type ChainFamily, chainFamilies } from './chain-families.ts';
 
 /** The longest notation, a Canton party, has 255 characters. */
@@ -37,9 +42,7 @@ export function parseAddress(text: string, family: ChainFamily): Spelling | unde
   return text.length > MAX_INPUT_LENGTH ? undefined : familyTraits(family).parseAddress(text);
 }
 
-/**
- * Every interpretation of an address of unknown family: usually one; none when it is not valid in any family.
- */
+/** Every interpretation of an address of unknown family: usually one; none when it is not valid in any family. */
 export function addressBytes(text: string): readonly BytesHex[] {
   return meaningsInAnyFamily(text, parseAddress);
 }

@@ -3,7 +3,6 @@ import { hex } from '@scure/base';
 import type { Executed, ExecutionDetails, Fact, Observation } from './facts.ts';
 import { type FailureReason, failureReason, type GroupedReason } from './failures/failure-reason.ts';
 import { programFailureReason } from './failures/program-reason.ts';
-import type { DecodedError } from './failures/revert-data.ts';
 import type { Message } from './message.ts';
 import { networkBySelector } from './networks/networks.ts';
 import { compareObservations } from './total-order.ts';
@@ -41,7 +40,6 @@ export interface RemovedFact {
   readonly removedAt: string;
 }
 
-/** What is known of the executions of one message. */
 export interface ExecutionFacts {
   /** `Executed` and `ExecutionDetails`. */
   readonly facts: readonly Fact[];
@@ -52,11 +50,7 @@ export interface ExecutionFacts {
  * From the first to the last, with those that reorganisations removed. Where no chain has reported an execution, the one in
  * the record is the last.
  */
-export function attemptsOf(
-  message: Message,
-  facts: readonly Fact[],
-  removed: readonly RemovedFact[] = [],
-): readonly Attempt[] {
+export function attemptsOf(message: Message, facts: readonly Fact[], removed: readonly RemovedFact[] = []) {
   const removedAt = new Map(removed.map((entry) => [entry.fact, entry.removedAt]));
   const all = [...facts, ...removedAt.keys()];
   const details = new Map(
@@ -76,7 +70,6 @@ export function lastAttempt(attempts: readonly Attempt[]): Attempt | undefined {
   return attempts.findLast(({ removedAt }) => removedAt === null);
 }
 
-/** The latest execution among facts of one message. */
 export function newestAttempt(facts: readonly Fact[]): Executed | undefined {
   return facts
     .filter((fact) => fact.kind === 'Executed')
@@ -84,7 +77,6 @@ export function newestAttempt(facts: readonly Fact[]): Executed | undefined {
     .at(-1);
 }
 
-/** Whether two facts were read from the same log. */
 export function isSameLog(a: Observation, b: Observation): boolean {
   return placeOf(a) === placeOf(b);
 }
@@ -96,6 +88,8 @@ export function attemptOf(
   removedAt: string | null = null,
 ): Attempt {
   const { at, network, blockNumber, blockHash, transactionHash, logIndex } = seen;
+  const { extraArgs, version } = message;
+  const gasLimit = 'gasLimit' in extraArgs ? extraArgs.gasLimit : extraArgs.computeUnits?.toString();
   return {
     outcome: success ? 'SUCCESS' : 'FAILED',
     at,
@@ -109,17 +103,11 @@ export function attemptOf(
     returnData: details?.returnData ?? null,
     transactionError: details?.failure?.error ?? null,
     logs: details?.failure?.logs ?? null,
-    reason: success || !details ? null : reasonOf(details, message),
+    reason: success || !details ? null : reasonOfDetails(details, { gasLimit, version }),
     removedAt,
   };
 }
 
-function reasonOf(details: ExecutionDetails, { extraArgs, version }: Message): FailureReason | null {
-  const gasLimit = 'gasLimit' in extraArgs ? extraArgs.gasLimit : extraArgs.computeUnits?.toString();
-  return reasonOfDetails(details, { gasLimit, version });
-}
-
-/** What a message says about its execution. */
 export interface ExecutionTerms {
   /** For its receiver, in decimal; on Solana, its compute units. */
   readonly gasLimit: string | undefined;
@@ -188,7 +176,6 @@ function compareAttempts(a: Executed, b: Executed): number {
 export function attemptJson({ network, reason, ...attempt }: Attempt) {
   return {
     ...attempt,
-    logs: attempt.logs && [...attempt.logs],
     network,
     networkName: networkBySelector(network)?.name ?? null,
     reason: reason && reasonJson(reason),
@@ -196,27 +183,5 @@ export function attemptJson({ network, reason, ...attempt }: Attempt) {
 }
 
 export function reasonJson({ code, saidBy, text, fixableBy, advice, error, wrappers, data }: FailureReason) {
-  return {
-    code,
-    saidBy,
-    text,
-    fixableBy,
-    advice,
-    error: error && errorJson(error),
-    wrappers: wrappers.map(errorJson),
-    data,
-  };
-}
-
-function errorJson({ name, arguments: given, isCut, isFromOperator, isFromProgram }: DecodedError) {
-  return {
-    name,
-    arguments: given.map((argument) => ({ name: argument.name ?? null, value: argument.value })),
-    cut: isCut,
-    namedBy: isFromProgram
-      ? ('program' as const)
-      : isFromOperator
-        ? ('operator' as const)
-        : ('lanescan' as const),
-  };
+  return { code, saidBy, text, fixableBy, advice, error, wrappers, data };
 }

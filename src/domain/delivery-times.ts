@@ -1,6 +1,4 @@
-/**
- * Histogram of delivery times: exact to 5 per cent, small enough to keep for every lane and day, and additive.
- */
+/** Histogram of delivery times: exact to 5 per cent, small enough to keep for every lane and day, and additive. */
 
 const GROWTH = 1.05;
 
@@ -40,7 +38,6 @@ export function flatHistogram(histogram: DeliveryHistogram): number[] {
   return [...histogram].filter(([, count]) => count !== 0).flat();
 }
 
-/** Adds a stored histogram to another. */
 export function addFlatHistogram(sum: Map<number, number>, flat: readonly number[]): void {
   for (let i = 0; i + 1 < flat.length; i += 2) {
     const bucket = flat[i] ?? 0;

@@ -110,7 +110,6 @@ export const errorCatalogue = {
 
 export type ErrorCode = keyof typeof errorCatalogue;
 
-/** What is wrong with one parameter, and what it takes. */
 export interface ParameterProblem {
   readonly parameter: string;
   readonly problem: string;

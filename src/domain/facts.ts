@@ -7,7 +7,6 @@
 import type { ProgramFailure } from './failures/program-failure.ts';
 import type { Message } from './message.ts';
 
-/** Where and when a chain reported something. */
 export interface Observation {
   /** Chain selector of the network that was observed. */
   readonly network: string;
@@ -64,7 +63,6 @@ interface FactOf<Kind extends string> {
 
 export type SourceFinalized = FactOf<'SourceFinalized'>;
 
-/** Which verifiers the destination requires. */
 export interface VerifierPolicy extends FactOf<'VerifierPolicy'> {
   /** Addresses on the destination chain. */
   readonly required: readonly string[];

@@ -24,8 +24,9 @@ import {
   statusRank,
   usesVerifiers,
 } from './lifecycle.ts';
-import { detailKeys, type Message, summaryKeys, type Verifiers } from './message.ts';
+import { contractKeys, type Message, type Verifiers } from './message.ts';
 import { completeSent, foldExtensionFields } from './records/completion.ts';
+import { sentStage, snapshotStage } from './timeline.ts';
 import { compareObservations, compareText, greatest } from './total-order.ts';
 import { foldVerifiers, settleVerifiers } from './verification.ts';
 
@@ -81,38 +82,24 @@ export function joinSnapshots(one: Message, other: Message): Message {
   );
 }
 
-/** When a status was reached, and where a chain reported it. */
 type StatusCause = Pick<Observation, 'at' | 'network' | 'transactionHash'> & {
   readonly blockNumber: number | null;
 };
 
 /** The observation that caused the status of a folded message; null where it is known only from a snapshot. */
 export function statusCause(message: Message, facts: readonly Fact[]): StatusCause | null {
+  const { status } = message;
+  const compareTimes = (a: SeenFact, b: SeenFact) =>
+    compareText(a.seen.at, b.seen.at) || compareObservations(a.seen, b.seen);
+  // A status that is reached repeatedly (a retry), or by the last of several facts, has the time of the last one.
+  const isLatest = status === 'FAILED' || status === 'VERIFIED';
   const cause = greatest(
     facts.filter((fact) => fact.kind !== 'Snapshot').filter((fact) => reaches(fact, message)),
-    hasLatestCause(message.status) ? compareTimes : (a, b) => compareTimes(b, a),
+    isLatest ? compareTimes : (a, b) => compareTimes(b, a),
   );
-  if (cause) {
-    const { network, blockNumber, transactionHash, at } = cause.seen;
-    return { at, network, blockNumber, transactionHash };
-  }
-  if (message.receiptTimestamp !== null && statusRank(message.status) >= statusRank('FAILED')) {
-    return {
-      at: message.receiptTimestamp,
-      network: message.destNetworkInfo.chainSelector,
-      blockNumber: null,
-      transactionHash: message.receiptTransactionHash,
-    };
-  }
-  if (message.status === 'SENT') {
-    return {
-      at: message.sendTimestamp,
-      network: message.sourceNetworkInfo.chainSelector,
-      blockNumber: message.sendBlockNumber,
-      transactionHash: message.sendTransactionHash,
-    };
-  }
-  return null;
+  const stage = cause?.seen ?? (status === 'SENT' ? sentStage(message) : snapshotStage(message));
+  const { network, blockNumber, transactionHash, at } = stage;
+  return at === null || network === null ? null : { at, network, blockNumber, transactionHash };
 }
 
 function reaches(fact: SeenFact, message: Message): boolean {
@@ -121,18 +108,8 @@ function reaches(fact: SeenFact, message: Message): boolean {
   return evidence !== undefined && shownStatus[evidence] === message.status;
 }
 
-/** A status that is reached repeatedly (a retry), or by the last of several facts, has the time of the last one. */
-function hasLatestCause(status: Status): boolean {
-  return status === 'FAILED' || status === 'VERIFIED';
-}
-
-function compareTimes(a: SeenFact, b: SeenFact): number {
-  return compareText(a.seen.at, b.seen.at) || compareObservations(a.seen, b.seen);
-}
-
 type SeenFact = Exclude<Fact, { kind: 'Snapshot' }>;
 
-/** A claim of a source about what was sent. */
 interface SendClaim {
   readonly message: SentMessage;
   /** A chain outranks a snapshot; of a chain's facts, the later block does (the earlier is an orphan). */
@@ -149,11 +126,10 @@ function sendClaim(fact: Extract<Fact, { kind: 'Sent' | 'Snapshot' }>): SendClai
   };
 }
 
-const sentKeys = [...summaryKeys, ...detailKeys].filter(
+const sentKeys = contractKeys.filter(
   (key): key is Exclude<typeof key, OutcomeField> => !(outcomeFields as readonly string[]).includes(key),
 );
 
-/** The fields of the contract that are sent with the message. */
 function sentFields(message: SentMessage): SentMessage {
   return Object.fromEntries(sentKeys.map((key) => [key, message[key]])) as SentMessage;
 }
@@ -162,13 +138,13 @@ function sentFields(message: SentMessage): SentMessage {
 function compareSendClaims(a: SendClaim, b: SendClaim): number {
   return (
     a.blockNumber - b.blockNumber ||
-    knownMembers(a.message) - knownMembers(b.message) ||
-    compareText(contentText(a.message), contentText(b.message))
+    countKnown(content(a)) - countKnown(content(b)) ||
+    compareText(contentText(a), contentText(b))
   );
 }
 
-function knownMembers({ verifiers: _, ...content }: SentMessage): number {
-  return countKnown(content);
+function content({ message: { verifiers: _, ...content } }: SendClaim) {
+  return content;
 }
 
 /** How many values that are not null an object has, at any depth. */
@@ -181,8 +157,8 @@ function countKnown(value: unknown): number {
 }
 
 /** The same for the same content, whatever the order of its keys. */
-function contentText({ verifiers: _, ...content }: SentMessage): string {
-  return JSON.stringify(Object.entries(content).sort(([a], [b]) => compareText(a, b)));
+function contentText(claim: SendClaim): string {
+  return JSON.stringify(Object.entries(content(claim)).sort(([a], [b]) => compareText(a, b)));
 }
 
 function foldOutcome(facts: readonly Fact[], sent: SentMessage, wasVerified: boolean): Outcome {
@@ -190,14 +166,9 @@ function foldOutcome(facts: readonly Fact[], sent: SentMessage, wasVerified: boo
   const seen = facts.some((fact) => fact.kind !== 'Snapshot') ? [seenOutcome(facts, sent, wasVerified)] : [];
   const outcome = greatest([...imported, ...seen], compareOutcomes) ?? waiting('SENT');
   const opened = facts.some((fact) => fact.kind === 'ManualExecutionOpened');
-  return opened && isAwaitingExecution(outcome.status)
-    ? { ...outcome, readyForManualExecution: true }
-    : outcome;
-}
-
-/** On the destination chain and not executed successfully: after the threshold, anybody may execute it. */
-function isAwaitingExecution(status: Status): boolean {
-  return status === 'COMMITTED' || status === 'BLESSED' || status === 'VERIFIED' || status === 'FAILED';
+  // On the destination chain and not executed successfully: after the threshold, anybody may execute it.
+  const isWaiting = ['COMMITTED', 'BLESSED', 'VERIFIED', 'FAILED'].includes(outcome.status);
+  return opened && isWaiting ? { ...outcome, readyForManualExecution: true } : outcome;
 }
 
 function outcomeOf(message: Message): Outcome {

@@ -39,19 +39,21 @@ export function timeline(message: Message, facts: readonly Fact[]): readonly Sta
   if (verified) reached.push(verified);
   if (!reached.some(({ status }) => status === message.status)) reached.push(snapshotStage(message));
 
-  const ordered = earliestOfEach(reached).sort(compareStages).map(withoutLateTime);
-  return ordered.map(({ isObserved: _, ...stage }, index) => ({
-    ...stage,
-    dwellMs: dwell(stage, ordered[index + 1]),
-  }));
+  const ordered = earliestOfEach(reached)
+    // By rank, which is the order of cause and effect whatever the clocks of the chains say; failed attempts by time.
+    .sort((a, b) => statusRank(a.status) - statusRank(b.status) || timeOf(a) - timeOf(b))
+    .map((stage, index, all) => {
+      const isLate = all.slice(index + 1).some((next) => timeOf(next) < timeOf(stage));
+      return stage.isObserved && isLate ? { ...stage, at: null } : stage;
+    });
+  return ordered.map(({ isObserved: _, ...stage }, index) => {
+    const next = ordered[index + 1];
+    const isKnown = stage.at !== null && next !== undefined && next.at !== null;
+    return { ...stage, dwellMs: isKnown ? Math.max(0, timeOf(next) - timeOf(stage)) : null };
+  });
 }
 
-function withoutLateTime(stage: Reached, index: number, ordered: readonly Reached[]): Reached {
-  const isLate = ordered.slice(index + 1).some((next) => timeOf(next) < timeOf(stage));
-  return stage.isObserved && isLate ? { ...stage, at: null } : stage;
-}
-
-function sentStage(message: Message): Reached {
+export function sentStage(message: Message): Reached {
   return {
     status: 'SENT',
     at: message.sendTimestamp,
@@ -105,7 +107,6 @@ function verifiedStage(message: Message, facts: readonly Fact[]): Reached | unde
   return { status: 'VERIFIED', at, network: null, blockNumber: null, transactionHash: null };
 }
 
-/** The state of the verifiers at a time. */
 function asOf(time: string, verifiers: Verifiers): Verifiers {
   return {
     ...verifiers,
@@ -118,7 +119,7 @@ function asOf(time: string, verifiers: Verifiers): Verifiers {
 }
 
 /** A status that is known only from a snapshot; for executions the record has the time. */
-function snapshotStage(message: Message): Reached {
+export function snapshotStage(message: Message): Reached {
   const isExecuted = statusRank(message.status) >= statusRank('FAILED');
   return {
     status: message.status,
@@ -146,18 +147,6 @@ function earliestOfEach(stages: readonly Reached[]): Reached[] {
   return [...kept.values()];
 }
 
-/**
- * By rank, which is the order of cause and effect whatever the clocks of the chains say; failed attempts by time.
- */
-function compareStages(a: Reached, b: Reached): number {
-  return statusRank(a.status) - statusRank(b.status) || timeOf(a) - timeOf(b);
-}
-
 function timeOf({ at }: Reached): number {
   return at === null ? Number.POSITIVE_INFINITY : Date.parse(at);
-}
-
-function dwell(stage: Reached, next: Reached | undefined): number | null {
-  if (stage.at === null || !next || next.at === null) return null;
-  return Math.max(0, timeOf(next) - timeOf(stage));
 }

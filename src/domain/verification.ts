@@ -5,10 +5,7 @@ import { type Message, UNNAMED_VERIFIER, type Verifier, type Verifiers } from '.
 import { compareObservations, compareText, greatest } from './total-order.ts';
 
 /** The verifiers, their state, and whether they ever sufficed for the destination. */
-export function foldVerifiers(
-  facts: readonly Fact[],
-  sent: SentMessage,
-): { readonly verifiers: Verifiers | null; readonly wasVerified: boolean } {
+export function foldVerifiers(facts: readonly Fact[], sent: SentMessage) {
   const listed = joinLists(
     facts.flatMap((fact) =>
       (fact.kind === 'Sent' || fact.kind === 'Snapshot') && fact.message.verifiers

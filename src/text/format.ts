@@ -1,4 +1,5 @@
 /** Formats times, numbers, hashes and untrusted text, for terminal and browser alike. */
+import { DISGUISE, STACKED_MARKS } from '../domain/names/claimed-text.ts';
 import { grouped } from '../domain/names/tokens.ts';
 
 export { grouped };
@@ -110,21 +111,16 @@ export function shortInteger(amount: string): string {
   return amount.length > 13 ? `${amount.slice(0, 4)}…e${amount.length - 4}` : grouped(amount);
 }
 
-/** Characters that could move the cursor, start an escape sequence, hide text or change its direction. */
-const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu;
-/** Many combining marks on one letter would cover the lines around it. */
-const STACKED_MARKS = /(\p{M}{2})\p{M}+/gu;
-
 /** Untrusted text on one line, with all characters that could disguise it made visible. */
 export function printable(text: string): string {
   return text
-    .replace(UNPRINTABLE, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`)
+    .replace(DISGUISE, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`)
     .replace(STACKED_MARKS, '$1');
 }
 
 /** The same JSON with control characters as escapes. */
 export function printableJson(json: string): string {
-  return json.replace(UNPRINTABLE, (character) =>
+  return json.replace(DISGUISE, (character) =>
     character
       .split('')
       .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)

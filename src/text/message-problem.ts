@@ -1,10 +1,18 @@
 /** What a message waits for, what is wrong with it, and what to do. */
 import type { FailureReason } from '../domain/failures/failure-reason.ts';
-import { type Message, requestedFinality } from '../domain/message.ts';
+import type { Message } from '../domain/message.ts';
 import { counted, grouped, printable } from './format.ts';
 import { isInFlight, networkName } from './message-words.ts';
 
-/** The finality that the sender asked for. */
+const SAFE_FLAG = 0x10000;
+
+/** What the sender asked the source chain for: its own finality, the safe head, or a number of block confirmations. */
+function requestedFinality({ finality, extraArgs }: Message): 'finalized' | 'safe' | number {
+  if (finality > 0) return finality;
+  const config = 'requestedFinalityConfig' in extraArgs ? Number(extraArgs.requestedFinalityConfig) : 0;
+  return (config & SAFE_FLAG) === 0 ? 'finalized' : 'safe';
+}
+
 export function finalityWords(message: Message): string {
   const requested = requestedFinality(message);
   if (requested === 'finalized') return 'the source chain’s own';
@@ -13,12 +21,10 @@ export function finalityWords(message: Message): string {
     : counted(requested, 'block confirmation');
 }
 
-/** What is wrong with a message, in whole sentences. */
 export interface MessageProblem {
   readonly title: string;
   /** What happened. The reason of a failure, where it is known, is shown behind it. */
   readonly whatHappened: string;
-  /** What this means for the message and its tokens. */
   readonly consequence: string;
   /** Who can fix the reason of a failure, and how; null where no reason is known. */
   readonly advice: string | null;
@@ -84,7 +90,6 @@ export function problemOf(
   };
 }
 
-/** What the next status depends on. */
 function nextStep(message: Message): string {
   const source = networkName(message.sourceNetworkInfo);
   const dest = networkName(message.destNetworkInfo);

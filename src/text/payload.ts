@@ -60,12 +60,7 @@ export function abiValues(hex: string): readonly AbiValue[] | null {
 }
 
 /** The value at an offset; undefined where the word is not an offset. */
-function contentAt(
-  word: string,
-  index: number,
-  words: readonly string[],
-  digits: string,
-): { readonly atWord: number; readonly value: AbiValue } | undefined {
+function contentAt(word: string, index: number, words: readonly string[], digits: string) {
   const offset = BigInt(`0x${word}`);
   const atWord = Number(offset / 32n);
   if (offset % 32n !== 0n || offset <= BigInt(index * 32) || atWord >= words.length) return undefined;
@@ -80,7 +75,10 @@ function contentAt(
   const text = utf8(content);
   return {
     atWord,
-    value: text === null ? { type: 'bytes', text: `0x${content}` } : { type: 'string', text },
+    value:
+      text === null
+        ? ({ type: 'bytes', text: `0x${content}` } as const)
+        : ({ type: 'string', text } as const),
   };
 }
 

@@ -18,7 +18,7 @@ import { addressBytes, transactionHashBytes } from '../../src/domain/addresses.t
 import { createCursorCodec } from '../../src/domain/filters/cursor.ts';
 import { parseSearch, searchParameterNames } from '../../src/domain/filters/search-parameters.ts';
 import { meaningsOf } from '../../src/domain/filters/search-text.ts';
-import { csvLine } from '../../src/domain/records/csv.ts';
+import { csvLine } from '../../src/domain/records/export-format.ts';
 import { parseMessage } from '../../src/domain/records/message-parser.ts';
 import { classifyEvmRpcError } from '../../src/ingest/evm/rpc/evm-rpc-errors.ts';
 import { createCursorMac } from '../../src/store/schema/cursor-key.ts';

@@ -1,7 +1,7 @@
 /** Ids, hashes and addresses with a copy button: short in lists, whole on pages. */
 import { Link } from '@tanstack/react-router';
 import type { Message, NetworkInfo } from '../../../src/domain/message.ts';
-import { type ExplorerPage, explorerLink } from '../../../src/domain/networks/explorer-links.ts';
+import { type ExplorerPage, explorerLink } from '../../../src/domain/networks/block-explorers.ts';
 import { printable, shortHash } from '../../../src/text/format.ts';
 import { networkName } from '../../../src/text/message-words.ts';
 import { useExplorerUrls, useNames } from '../server/names.ts';

@@ -13,7 +13,7 @@ import {
   type NamedToken,
   type Names,
 } from '../../../src/domain/names/message-names.ts';
-import type { ExplorerUrls } from '../../../src/domain/networks/explorer-links.ts';
+import type { ExplorerUrls } from '../../../src/domain/networks/block-explorers.ts';
 import { api } from './api-client.ts';
 import { createStore } from './store.ts';
 

@@ -10,7 +10,7 @@ import {
   type Diagnosis,
   diagnose,
 } from '../../domain/manual-execution/diagnosis.ts';
-import { isSkipped } from '../../domain/manual-execution/message-order.ts';
+import { isSkipped } from '../../domain/manual-execution/prepared-execution.ts';
 import { createExpiringCache } from '../server/expiring-cache.ts';
 import { BudgetError, type CallBudget } from './call-budget.ts';
 import type { ReadyExecution } from './execution-preparation.ts';

@@ -6,7 +6,7 @@ import { parseAddress } from '../../domain/addresses.ts';
 import { reasonJson } from '../../domain/attempts.ts';
 import { ApiError, type ErrorCode } from '../../domain/errors.ts';
 import type { AbiInput } from '../../domain/manual-execution/abi-encoding.ts';
-import { isSkipped } from '../../domain/manual-execution/message-order.ts';
+import { isSkipped } from '../../domain/manual-execution/prepared-execution.ts';
 import { transactionGas } from '../../domain/manual-execution/transaction-gas.ts';
 import type { Message } from '../../domain/message.ts';
 import { hasAllVerifications, knownVerifications } from '../../domain/verification.ts';

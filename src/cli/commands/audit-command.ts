@@ -4,10 +4,10 @@ import { grouped, printable } from '../../text/format.ts';
 import { laneWords } from '../../text/message-words.ts';
 import type { Command } from '../command.ts';
 import { type CliContext, configOf } from '../context.ts';
-import { writeNote, writeOut } from '../output/output.ts';
+import { writeNote, writeObjects, writeOut } from '../output/output.ts';
 import { createPaint, type Paint } from '../output/terminal-text.ts';
 import { auditOnramps, type OnrampAudit } from './lane-audit.ts';
-import { addLaneOptions, type LaneFlags, noLane, parseLaneFlags, writeObjects } from './lanes-command.ts';
+import { addLaneOptions, type LaneFlags, noLane, parseLaneFlags } from './lanes-command.ts';
 import { withRecordOptions, withRecords } from './records.ts';
 
 const GAPS_STATUS = 1;
@@ -116,11 +116,7 @@ function rangeText(from: string, to: string): string {
 }
 
 /** Where there is no on-ramp, nothing was checked: that is neither complete nor incomplete. */
-function summarise(
-  audits: readonly OnrampAudit[],
-  losses: number,
-  ends: LaneEnds,
-): { summary: string; status: number } {
+function summarise(audits: readonly OnrampAudit[], losses: number, ends: LaneEnds) {
   if (audits.length === 0 && losses === 0) {
     const summary = `Nothing to check: whether anything is missing is unknown. ${noLane(ends)}`;
     return { summary, status: NOTHING_TO_CHECK_STATUS };

@@ -5,16 +5,12 @@ import type { Command } from '../command.ts';
 import { type Config, type ConfigFlags, settingKeys } from '../config/config.ts';
 import { settingsJsonSchema } from '../config/settings-documents.ts';
 import { type CliContext, configOf, withStoreOptions } from '../context.ts';
-import { writeOut } from '../output/output.ts';
+import { writeObjects, writeOut } from '../output/output.ts';
 import { type Column, columnWidths, tableText } from '../output/table.ts';
 import { createPaint } from '../output/terminal-text.ts';
 import { withServerOptions } from './serve-command.ts';
 
-interface ShownSetting {
-  readonly key: string;
-  readonly value: unknown;
-  readonly origin: string;
-}
+type ShownSetting = ReturnType<typeof shownSettings>[number];
 
 export function addConfig(program: Command, context: CliContext): void {
   withServerOptions(withStoreOptions(program.command('config')))
@@ -35,11 +31,11 @@ An editor completes and checks lanescan.yaml if its first line is
     .action(async (flags: ConfigFlags & { json?: boolean; schema?: boolean }) => {
       if (flags.schema) return writeOut(context.out, settingsJsonSchema());
       const settings = shownSettings(configOf(flags, context), context.environment);
-      return writeOut(context.out, flags.json ? jsonLines(settings) : table(settings, context));
+      return flags.json ? writeObjects(settings, context) : writeOut(context.out, table(settings, context));
     });
 }
 
-function shownSettings(config: Config, environment: NodeJS.ProcessEnv): readonly ShownSetting[] {
+function shownSettings(config: Config, environment: NodeJS.ProcessEnv) {
   // What may hold secrets, and entries of which the name is enough.
   const shown: Readonly<Record<string, unknown>> = {
     ...config,
@@ -68,10 +64,6 @@ function withoutSecrets(url: string): string {
   if (!URL.canParse(url)) return 'not a valid URL';
   const { protocol, host, pathname } = new URL(url);
   return `${protocol}//${host}${pathname}`;
-}
-
-function jsonLines(settings: readonly ShownSetting[]): string {
-  return settings.map((setting) => `${JSON.stringify(setting)}\n`).join('');
 }
 
 function table(settings: readonly ShownSetting[], { out, environment }: CliContext): string {

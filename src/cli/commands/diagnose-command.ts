@@ -2,11 +2,11 @@
 
 import type { Diagnosis } from '../../api/execution/execution-schema.ts';
 import type { Message } from '../../domain/message.ts';
-import { printable, printableJson } from '../../text/format.ts';
+import { printable } from '../../text/format.ts';
 import { networkName } from '../../text/message-words.ts';
 import type { Command } from '../command.ts';
 import { type CliContext, configOf } from '../context.ts';
-import { writeOut } from '../output/output.ts';
+import { jsonLine, writeOut } from '../output/output.ts';
 import { type Colour, createPaint, wrapped } from '../output/terminal-text.ts';
 import { type RecordFlags, withRecordOptions, withRecords } from './records.ts';
 import { findRecord, parseId, serverUrl } from './show-command.ts';
@@ -46,12 +46,12 @@ Examples:
         const message = JSON.parse(await findRecord(id, records)) as Message;
         const diagnosis = await records.diagnosis(message);
         const { out } = context;
-        const json = JSON.stringify(diagnosis);
+        const server = flags.url ?? serverUrl(config);
         await writeOut(
           out,
           flags.json
-            ? `${out.isTTY ? printableJson(json) : json}\n`
-            : describe(message, diagnosis, flags.url ?? serverUrl(config), context),
+            ? jsonLine(out, JSON.stringify(diagnosis))
+            : describe(message, diagnosis, server, context),
         );
         const isGood = diagnosis.outcome === 'succeeds' || diagnosis.outcome === 'executed';
         if (!isGood) context.exitCode = NO_SUCCESS_STATUS;

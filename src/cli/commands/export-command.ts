@@ -63,15 +63,12 @@ Examples:
           'lanescan: --gzip cannot be shown on a terminal; name a file with --output, or redirect the output.',
         );
       }
+      const formatByName = /\.(ndjson|jsonl)(\.gz)?$/i.test(flags.output ?? '') ? 'ndjson' : 'csv';
+      const shape = { format: flags.format ?? formatByName, withAttempts: flags.attempts === true };
       await withRecords(flags, config, context, (records) =>
-        exportTo(flags.output, shapeOf(flags), isCompressed, raw, records, context),
+        exportTo(flags.output, shape, isCompressed, raw, records, context),
       );
     });
-}
-
-function shapeOf({ format, attempts = false, output = '' }: ExportFlags): ExportShape {
-  const byName = /\.(ndjson|jsonl)(\.gz)?$/i.test(output) ? 'ndjson' : 'csv';
-  return { format: format ?? byName, withAttempts: attempts };
 }
 
 async function exportTo(
@@ -118,7 +115,6 @@ async function exportTo(
 
 interface Destination {
   readonly stream: Writable;
-  /** Called when everything is written. */
   finish(): void;
   discard(): void;
 }

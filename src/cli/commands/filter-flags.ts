@@ -24,7 +24,6 @@ const flagForms: Partial<Record<FilterName, { readonly alias?: string; readonly 
   sentBefore: { description: `Sent before this time. ${TIME_FORMAT}` },
 };
 
-/** Adds a flag for each filter, or for some of them. */
 export function addFilterOptions(command: Command, names: readonly FilterName[] = filterNames): Command {
   for (const name of names) command.addOption(filterOption(name));
   return command;

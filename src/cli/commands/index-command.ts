@@ -1,6 +1,5 @@
 import { OperatorError } from '../../base/operator-error.ts';
 import { blockNoun } from '../../domain/chain-families.ts';
-import type { NetworkSource } from '../../ingest/engine/family.ts';
 import type { NetworkStatus } from '../../ingest/engine/indexer.ts';
 import { connectNetwork } from '../../ingest/families.ts';
 import { counted, printable } from '../../text/format.ts';
@@ -71,7 +70,6 @@ Examples:
     });
 }
 
-/** The networks that could not go on, a line each. */
 function givenUp(statuses: readonly NetworkStatus[]): readonly string[] {
   return statuses.flatMap(({ network, worker }) => {
     if (worker?.stuckBecause == null) return [];
@@ -85,11 +83,7 @@ function givenUp(statuses: readonly NetworkStatus[]): readonly string[] {
 }
 
 /** The networks to index, all or those with these names. Throws an OperatorError for an empty list. */
-export function chosenSources(
-  config: Config,
-  { environment }: CliContext,
-  names: readonly string[] = [],
-): readonly NetworkSource[] {
+export function chosenSources(config: Config, { environment }: CliContext, names: readonly string[] = []) {
   const sources = config.read('networks', environment);
   if (sources.length === 0) {
     throw new OperatorError(
@@ -114,19 +108,12 @@ export function chosenSources(
 }
 
 function describe(statuses: readonly NetworkStatus[]): string {
-  const sum = (count: (status: NetworkStatus) => number | undefined) =>
-    statuses.reduce((total, status) => total + (count(status) ?? 0), 0);
-  const removed = sum(({ worker }) => worker?.removed);
-  const failed = sum(({ worker }) => worker?.failedRanges);
+  const sum = (key: 'created' | 'updated' | 'removed' | 'failedRanges') =>
+    statuses.reduce((total, { worker }) => total + (worker?.[key] ?? 0), 0);
+  const [removed, failed] = [sum('removed'), sum('failedRanges')];
   return [
-    `${counted(statuses.length, 'network')}: ${counted(
-      sum(({ worker }) => worker?.created),
-      'new message',
-    )}`,
-    counted(
-      sum(({ worker }) => worker?.updated),
-      'update',
-    ),
+    `${counted(statuses.length, 'network')}: ${counted(sum('created'), 'new message')}`,
+    counted(sum('updated'), 'update'),
     ...(removed > 0 ? [`${counted(removed, 'message')} removed by reorgs`] : []),
     ...(failed > 0 ? [`${counted(failed, 'range')} of blocks could not be read yet`] : []),
   ].join(', ');

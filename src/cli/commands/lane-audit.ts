@@ -29,44 +29,31 @@ export interface OnrampAudit {
 }
 
 /** All on-ramps of these lanes, then those that only the chain's counters know of. */
-export function auditOnramps(
-  lanes: readonly LaneStatistics[],
-  counted: readonly CountedLane[],
-): readonly OnrampAudit[] {
-  const known = lanes.flatMap((lane) => lane.onramps.map((onramp) => ({ lane, onramp })));
-  const audits = known.map(({ lane, onramp }) => {
-    const { sourceNetworkInfo: source, destNetworkInfo: dest } = lane;
-    const bytes = addressColumn(onramp.onramp, source.chainFamily);
-    const counters = counted.filter(
-      (counter) =>
-        counter.sourceChainSelector === source.chainSelector &&
-        counter.destChainSelector === dest.chainSelector &&
-        counter.onramp === bytes,
-    );
-    return {
-      counters,
-      audit: judge(counters, onramp, {
-        networks: { sourceNetworkInfo: source, destNetworkInfo: dest },
-        onramp: onramp.onramp,
-      }),
-    };
-  });
-  const judged = new Set(audits.flatMap(({ counters }) => counters));
-  const unseen = counted.filter((counter) => counter.kind === 'sent' && !judged.has(counter));
-  return [
-    ...audits.map(({ audit }) => audit),
-    ...unseen
-      .map((counter) =>
-        judge([counter], null, {
-          networks: {
-            sourceNetworkInfo: infoOf(counter.sourceChainSelector),
-            destNetworkInfo: infoOf(counter.destChainSelector),
-          },
-          onramp: `0x${counter.onramp}`,
-        }),
-      )
-      .filter(({ missing }) => missing !== undefined),
-  ];
+export function auditOnramps(lanes: readonly LaneStatistics[], counted: readonly CountedLane[]) {
+  const judged = new Set<CountedLane>();
+  const audits = lanes.flatMap(({ sourceNetworkInfo, destNetworkInfo, onramps }) =>
+    onramps.map((statistics) => {
+      const { onramp } = statistics;
+      const bytes = addressColumn(onramp, sourceNetworkInfo.chainFamily);
+      const counters = counted.filter(
+        (counter) =>
+          counter.sourceChainSelector === sourceNetworkInfo.chainSelector &&
+          counter.destChainSelector === destNetworkInfo.chainSelector &&
+          counter.onramp === bytes,
+      );
+      for (const counter of counters) judged.add(counter);
+      return judge(counters, statistics, { networks: { sourceNetworkInfo, destNetworkInfo }, onramp });
+    }),
+  );
+  const unseen = counted
+    .filter((counter) => counter.kind === 'sent' && !judged.has(counter))
+    .map((counter) => {
+      const sourceNetworkInfo = infoOf(counter.sourceChainSelector);
+      const destNetworkInfo = infoOf(counter.destChainSelector);
+      const onramp = `0x${counter.onramp}`;
+      return judge([counter], null, { networks: { sourceNetworkInfo, destNetworkInfo }, onramp });
+    });
+  return [...audits, ...unseen.filter(({ missing }) => missing !== undefined)];
 }
 
 function judge(

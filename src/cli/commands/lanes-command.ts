@@ -2,11 +2,11 @@ import { DEFAULT_WINDOW_DAYS, MAX_WINDOW_DAYS } from '../../api/routes/lanes-rou
 import { selector, wholeNumber } from '../../domain/filters/parameter-values.ts';
 import { parseParameters } from '../../domain/filters/search-parameters.ts';
 import type { LaneEnds, LaneStatistics } from '../../store/query/lanes.ts';
-import { age, counted, duration, grouped, printable, printableJson } from '../../text/format.ts';
+import { age, counted, duration, grouped, printable } from '../../text/format.ts';
 import { networkName } from '../../text/message-words.ts';
 import type { Command } from '../command.ts';
 import { type CliContext, configOf } from '../context.ts';
-import { writeNote, writeOut } from '../output/output.ts';
+import { writeNote, writeObjects, writeOut } from '../output/output.ts';
 import { type Column, columnWidths, tableText, tableWidth } from '../output/table.ts';
 import { type Colour, clippedLane, createPaint } from '../output/terminal-text.ts';
 import { addFilterOptions, asUsage, collecting, type ParameterFlags, rawParameters } from './filter-flags.ts';
@@ -63,7 +63,6 @@ Examples:
     });
 }
 
-/** Flags that choose lanes by their ends. */
 export function addLaneOptions(command: Command): Command {
   return addFilterOptions(command, laneParameters);
 }
@@ -81,16 +80,12 @@ export function parseLaneFlags(flags: LaneFlags, command: Command): LaneEnds & {
   );
 }
 
-export async function writeObjects(objects: readonly object[], { out }: CliContext): Promise<void> {
-  for (const object of objects) {
-    const line = JSON.stringify(object);
-    await writeOut(out, `${out.isTTY ? printableJson(line) : line}\n`);
-  }
-}
+export const NO_MESSAGES =
+  'There are no messages yet. Load some with `lanescan import`, or try `lanescan demo`.';
 
 export function noLane({ sourceChainSelector, destChainSelector }: LaneEnds): string {
   return sourceChainSelector === undefined && destChainSelector === undefined
-    ? 'There are no messages yet. Load some with `lanescan import`, or try `lanescan demo`.'
+    ? NO_MESSAGES
     : 'No message of this lane is indexed.';
 }
 
@@ -104,13 +99,22 @@ interface LaneColumn extends Column<LaneStatistics> {
   readonly leaveOut: number;
 }
 
-const number = (value: number | bigint | null) =>
-  value === null || Number(value) === 0 ? '–' : grouped(value);
+/** A count; where it is bad, it has this colour. */
+const count = (
+  title: string,
+  leaveOut: number,
+  of: (lane: LaneStatistics) => number | bigint | null,
+  badColour?: Colour,
+): LaneColumn => ({
+  title,
+  leaveOut,
+  align: 'right',
+  cell: (lane) => (of(lane) ? grouped(of(lane) ?? 0) : '–'),
+  colours: (lane) => (badColour && of(lane) ? [badColour, 'bold'] : []),
+});
 const time = (value: number | null) => (value === null ? '–' : duration(value));
 const missing = ({ onramps }: LaneStatistics) =>
   onramps.reduce((sum, { completeness }) => sum + BigInt(completeness.missing), 0n);
-const warning = (isBad: boolean, colour: Colour = 'yellow'): readonly Colour[] =>
-  isBad ? [colour, 'bold'] : [];
 
 function columnsOf(now: number): readonly LaneColumn[] {
   return [
@@ -121,29 +125,11 @@ function columnsOf(now: number): readonly LaneColumn[] {
       leaveOut: 0,
     },
     { title: 'VERSION', cell: ({ version }) => printable(version ?? '–'), leaveOut: 8 },
-    { title: 'MESSAGES', cell: ({ messages }) => number(messages), align: 'right', leaveOut: 0 },
-    { title: 'IN FLIGHT', cell: ({ inFlight }) => number(inFlight), align: 'right', leaveOut: 4 },
-    {
-      title: 'OVERDUE',
-      cell: ({ overdue }) => number(overdue),
-      colours: ({ overdue }) => warning((overdue ?? 0) > 0),
-      align: 'right',
-      leaveOut: 1,
-    },
-    {
-      title: 'FAILED',
-      cell: ({ byStatus }) => number(byStatus.FAILED),
-      colours: ({ byStatus }) => warning(byStatus.FAILED > 0, 'red'),
-      align: 'right',
-      leaveOut: 5,
-    },
-    {
-      title: 'MANUAL',
-      cell: ({ readyForManualExecution }) => number(readyForManualExecution),
-      colours: ({ readyForManualExecution }) => warning(readyForManualExecution > 0),
-      align: 'right',
-      leaveOut: 3,
-    },
+    count('MESSAGES', 0, ({ messages }) => messages),
+    count('IN FLIGHT', 4, ({ inFlight }) => inFlight),
+    count('OVERDUE', 1, ({ overdue }) => overdue, 'yellow'),
+    count('FAILED', 5, ({ byStatus }) => byStatus.FAILED, 'red'),
+    count('MANUAL', 3, ({ readyForManualExecution }) => readyForManualExecution, 'yellow'),
     { title: 'P50', cell: ({ delivery }) => time(delivery.p50Ms), align: 'right', leaveOut: 6 },
     { title: 'P99', cell: ({ delivery }) => time(delivery.p99Ms), align: 'right', leaveOut: 7 },
     {
@@ -153,13 +139,7 @@ function columnsOf(now: number): readonly LaneColumn[] {
       align: 'right',
       leaveOut: 2,
     },
-    {
-      title: 'MISSING',
-      cell: (lane) => number(missing(lane)),
-      colours: (lane) => warning(missing(lane) > 0n, 'red'),
-      align: 'right',
-      leaveOut: 0,
-    },
+    count('MISSING', 0, missing, 'red'),
   ];
 }
 

@@ -20,35 +20,55 @@ import { addFilterOptions, asUsage, type ParameterFlags, rawParameters } from '.
 
 const REJECTED_STATUS = 3;
 const INTERRUPTED_STATUS = 130;
-const DEFAULT_REQUESTS_PER_SECOND = 5;
-const MAX_REQUESTS_PER_SECOND = 1_000;
-const DEFAULT_POLL_SECONDS = 10;
-const MAX_POLL_SECONDS = 86_400;
 /** Rejected records that are logged; further ones are only counted. */
 const LOGGED_REJECTS = 20;
 
 type MirrorFlags = ConfigFlags &
   ParameterFlags & {
     readonly once?: boolean;
-    readonly since?: string;
-    readonly rate?: string;
-    readonly poll?: string;
+    /** Milliseconds since 1970. */
+    readonly since?: number;
+    readonly rate: number;
+    readonly poll: number;
     readonly rejects?: string;
   };
 
 export function addMirror(program: Command, context: CliContext): void {
-  const command = program
+  const rejected = (problem: string): never => command.error(`lanescan: ${problem}`);
+  const numberOf = (flag: string, max: number, unit: string) => (text: string) => {
+    const number = /^\d{1,6}(\.\d{1,3})?$/.test(text) ? Number(text) : 0;
+    return number > 0 && number <= max
+      ? number
+      : rejected(`${flag} takes ${unit}, more than 0 and at most ${max}`);
+  };
+  const command: Command = program
     .command('mirror')
     .argument('<url>', 'base URL of a server with this API: the part before /v2')
     .description('mirror another server: copy its messages, then follow new ones and status changes')
     .option('--once', 'catch up, then exit')
-    .option('--since <time>', 'only messages sent since then (ISO 8601 with a time zone; default: all)')
+    .option(
+      '--since <time>',
+      'only messages sent since then (ISO 8601 with a time zone; default: all)',
+      (text) => {
+        const time = parseTime(text);
+        return Number.isNaN(time)
+          ? rejected('--since takes an ISO 8601 time with a time zone, such as 2026-01-31T12:00:00Z')
+          : time;
+      },
+    )
     .option(
       '--rate <number>',
-      `maximum number of requests a second (default: ${DEFAULT_REQUESTS_PER_SECOND})`,
+      'maximum number of requests a second',
+      numberOf('--rate', 1_000, 'requests a second'),
+      5,
     )
-    .option('--poll <seconds>', `interval of polling for new messages (default: ${DEFAULT_POLL_SECONDS})`);
-  command.option('--rejects <file>', 'file for rejected records, with their reasons');
+    .option(
+      '--poll <seconds>',
+      'interval of polling for new messages',
+      numberOf('--poll', 86_400, 'seconds'),
+      10,
+    )
+    .option('--rejects <file>', 'file for rejected records, with their reasons');
   addFilterOptions(command);
   withLogOption(withStoreOptions(command))
     .notes(`
@@ -64,21 +84,13 @@ Examples:
     .action(async (url: string, flags: MirrorFlags) => {
       const filters = rawParameters(flags, filterNames, command);
       asUsage(() => parseFilters(filters, {}), command);
-      const since = sinceOf(flags, command);
-      const rate = {
-        fallback: DEFAULT_REQUESTS_PER_SECOND,
-        max: MAX_REQUESTS_PER_SECOND,
-        unit: 'requests a second',
-      };
-      const requestsPerSecond = numberOf(flags.rate, '--rate', rate, command);
-      const poll = { fallback: DEFAULT_POLL_SECONDS, max: MAX_POLL_SECONDS, unit: 'seconds' };
-      const roundIntervalMs = numberOf(flags.poll, '--poll', poll, command) * 1000;
+      const { since } = flags;
       const config = configOf(flags, context);
       const log = await openLog(config, context, { stream: besideBar(context.err) });
       const writeLog = logWriter(log, 'mirror');
       const source = createSource({
         url,
-        requestsPerSecond,
+        requestsPerSecond: flags.rate,
         userAgent: `lanescan/${lanescanVersion}`,
         signal: context.signal,
         writeLog,
@@ -100,7 +112,7 @@ Examples:
               rejects?.(record);
             },
             writeLog,
-            timing: { roundIntervalMs },
+            timing: { roundIntervalMs: flags.poll * 1_000 },
           });
           shown.end();
           context.out.write(`${source.name}: ${describe(counts)}\n`);
@@ -124,27 +136,6 @@ function openRejects(file: string): (record: RejectedRecord) => void {
     );
   write('');
   return (record) => write(`${jsonText(record) ?? JSON.stringify({ ...record, record: null })}\n`);
-}
-
-function sinceOf({ since }: MirrorFlags, command: Command): number | undefined {
-  if (since === undefined) return undefined;
-  const time = parseTime(since);
-  if (!Number.isNaN(time)) return time;
-  return command.error(
-    'lanescan: --since takes an ISO 8601 time with a time zone, such as 2026-01-31T12:00:00Z',
-  );
-}
-
-function numberOf(
-  text: string | undefined,
-  flag: string,
-  { fallback, max, unit }: { readonly fallback: number; readonly max: number; readonly unit: string },
-  command: Command,
-): number {
-  if (text === undefined) return fallback;
-  const number = /^\d{1,6}(\.\d{1,3})?$/.test(text) ? Number(text) : 0;
-  if (number > 0 && number <= max) return number;
-  return command.error(`lanescan: ${flag} takes ${unit}, more than 0 and at most ${max}`);
 }
 
 function createReporter(name: string, { err }: CliContext, writeLog: WriteLog) {

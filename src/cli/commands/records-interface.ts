@@ -7,24 +7,21 @@ import type { Attempt } from '../../domain/attempts.ts';
 import type { RawParameters } from '../../domain/filters/search-parameters.ts';
 import type { Message } from '../../domain/message.ts';
 import type { Names } from '../../domain/names/message-names.ts';
-import type { ExplorerUrls } from '../../domain/networks/explorer-links.ts';
+import type { ExplorerUrls } from '../../domain/networks/block-explorers.ts';
 import type { CountedLane, LaneEnds, LanePage, LaneStatistics } from '../../store/query/lanes.ts';
 
-/** A page of a search. */
 export interface RecordPage {
   /** Full records as JSON. */
   readonly records: readonly string[];
   readonly cursor: string | null;
 }
 
-/** A piece of an export. */
 export interface ExportPiece {
   readonly bytes: Uint8Array;
   /** Messages in it; null where that is not known. */
   readonly rows: number | null;
 }
 
-/** What `audit` judges. */
 export interface AuditMaterial {
   readonly lanes: readonly LaneStatistics[];
   /** What the contracts themselves have counted. */
@@ -46,11 +43,8 @@ export interface Records {
   findMessage(messageId: string): Promise<string | undefined>;
   /** Records whose message ids begin with these digits; throws where the source cannot be asked for that. */
   findMessagesByPrefix(digits: string, limit: number): Promise<readonly string[]>;
-  /** The attempts to execute a message. */
   attempts(message: Message): Promise<readonly Attempt[]>;
-  /** Whether a manual execution of the message would work now. */
   diagnosis(message: Message): Promise<Diagnosis>;
-  /** Tokens, labels and block explorers of these messages. */
   names(messages: readonly Message[]): Promise<RecordNames>;
   /** What a text means: `GET /v2/lookup`. */
   lookUp(text: string): Promise<readonly LookupMatch[]>;

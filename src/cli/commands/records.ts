@@ -19,7 +19,6 @@ export function withRecordOptions(command: Command): Command {
   );
 }
 
-/** Opens the records that the flags choose, uses them, and always closes them. */
 export async function withRecords<T>(
   flags: RecordFlags,
   config: Config,

@@ -1,10 +1,9 @@
 /** The records of a Lanescan server, for the reading commands with `--url`. */
 import { ResponseTooLongError } from '../../base/bounded-exchange.ts';
 import { OperatorError } from '../../base/operator-error.ts';
-import type { Attempt as AttemptBody, FailureReason, Network } from '../../client/api-types.ts';
+import type { Attempt as AttemptBody } from '../../client/api-types.ts';
 import { createClient, ResponseError, serverUrlProblem, TransportError } from '../../client/client.ts';
 import type { Attempt } from '../../domain/attempts.ts';
-import type { DecodedError } from '../../domain/failures/revert-data.ts';
 import { createNames, tokenAddressesOf } from '../../domain/names/message-names.ts';
 import { printable } from '../../text/format.ts';
 import { UsageError } from '../config/config.ts';
@@ -126,7 +125,10 @@ export function createRemoteRecords(
       return {
         lanes: page.lanes,
         counted: [],
-        losses: networks.flatMap(lossesOf),
+        losses: networks.flatMap(({ name, indexing }) => {
+          const losses = indexing?.findings?.filter(({ isLoss }) => isLoss) ?? [];
+          return losses.map(({ text }) => `${printable(name)}: ${printable(text)}`);
+        }),
         warnings: [
           ...networks
             .filter(({ indexing }) => indexing?.health === 'stopped')
@@ -153,11 +155,6 @@ export function createRemoteRecords(
   };
 }
 
-function lossesOf({ name, indexing }: Network): readonly string[] {
-  const findings = indexing?.findings ?? [];
-  return findings.filter(({ isLoss }) => isLoss).map(({ text }) => `${printable(name)}: ${printable(text)}`);
-}
-
 function attemptOf({ networkName: _, reason, ...attempt }: AttemptBody): Attempt {
   return {
     ...attempt,
@@ -165,27 +162,7 @@ function attemptOf({ networkName: _, reason, ...attempt }: AttemptBody): Attempt
     removedAt: attempt.removedAt ?? null,
     transactionError: attempt.transactionError ?? null,
     logs: attempt.logs ?? null,
-    reason: reason && {
-      ...reason,
-      saidBy: reason.saidBy ?? 'unknown',
-      error: reason.error && errorOf(reason.error),
-      wrappers: reason.wrappers.map(errorOf),
-    },
-  };
-}
-
-function errorOf({
-  name,
-  arguments: given,
-  cut,
-  namedBy,
-}: NonNullable<FailureReason['error']>): DecodedError {
-  return {
-    name,
-    arguments: given.map((argument) => ({ name: argument.name ?? undefined, value: argument.value })),
-    isCut: cut,
-    isFromOperator: namedBy === 'operator',
-    ...(namedBy === 'program' && { isFromProgram: true as const }),
+    reason: reason && { ...reason, saidBy: reason.saidBy ?? 'unknown' },
   };
 }
 

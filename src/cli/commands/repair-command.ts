@@ -39,11 +39,7 @@ Examples:
 }
 
 /** Compares or repairs all messages, with progress on standard error; undefined where it was interrupted. */
-export async function walkDerivedRows(
-  store: Store,
-  work: 'compare' | 'repair',
-  { err, signal }: CliContext,
-): Promise<DerivedReport | undefined> {
+export async function walkDerivedRows(store: Store, work: 'compare' | 'repair', { err, signal }: CliContext) {
   const { count } = await store.countMessages();
   const title = work === 'compare' ? 'Comparing' : 'Repairing';
   const progress = createProgress(err, title, Math.max(count, 1), {

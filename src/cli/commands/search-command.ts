@@ -3,14 +3,14 @@ import { DEFAULT_LIMIT, MAX_LIMIT } from '../../domain/filters/query.ts';
 import { parseSearch, type RawParameters } from '../../domain/filters/search-parameters.ts';
 import type { Message } from '../../domain/message.ts';
 import { findNetwork } from '../../domain/networks/networks.ts';
-import { printableJson } from '../../text/format.ts';
 import type { Command } from '../command.ts';
 import { type CliContext, configOf } from '../context.ts';
 import { createMessageTable, tableFooter } from '../output/message-table.ts';
-import { writeNote, writeOut } from '../output/output.ts';
+import { jsonLine, writeNote, writeOut } from '../output/output.ts';
 import { contractHint, parametersOfLookUp, parametersOfText } from '../output/search-text.ts';
 import { createPaint } from '../output/terminal-text.ts';
 import { addFilterOptions, asUsage, collecting, type ParameterFlags, rawParameters } from './filter-flags.ts';
+import { NO_MESSAGES } from './lanes-command.ts';
 import { demoFolder, type RecordFlags, withRecordOptions, withRecords } from './records.ts';
 import type { RecordPage, Records } from './records-interface.ts';
 
@@ -55,7 +55,7 @@ Examples:
           'lookUp' in typed
             ? [...(await parametersOfLookUp(typed.lookUp, records, command)), ...given]
             : given;
-        const show = flags.json ? showRecords(context) : showTable(context, flags.all === true, records);
+        const show = createView(context, flags, records);
         let shown = 0;
         let cursor: string | null = null;
         for await (const page of pages(records, first, flags.all === true, command)) {
@@ -64,11 +64,9 @@ Examples:
           shown += page.records.length;
           cursor = page.cursor;
         }
-        const isFiltered = first.some(([name]) => (filterNames as readonly string[]).includes(name));
-        const hint = shown === 0 ? await contractHint(first, records) : '';
         const footerText =
           shown === 0
-            ? `${nothingFound(flags, first, isFiltered, demo)}${hint}`
+            ? `${nothingFound(flags, first, demo)}${await contractHint(first, records)}`
             : footer(shown, cursor, flags);
         await writeNote(footerText, flags.json === true, context);
       });
@@ -84,12 +82,7 @@ function parametersOf(typed: RawParameters, flags: SearchFlags, command: Command
   return raw;
 }
 
-async function* pages(
-  records: Records,
-  first: RawParameters,
-  isWalk: boolean,
-  command: Command,
-): AsyncGenerator<RecordPage> {
+async function* pages(records: Records, first: RawParameters, isWalk: boolean, command: Command) {
   const limit = first.filter(([name]) => name === 'limit');
   for (let parameters = first; ; ) {
     // The store's parser throws at once, before there is a promise.
@@ -100,23 +93,16 @@ async function* pages(
   }
 }
 
-type ShowPage = (page: RecordPage) => Promise<void>;
-
-function showRecords({ out }: CliContext): ShowPage {
-  return ({ records }) => {
-    const lines = `${records.join('\n')}\n`;
-    return writeOut(out, out.isTTY ? lines.split('\n').map(printableJson).join('\n') : lines);
-  };
-}
-
-function showTable({ out, environment, now }: CliContext, isWalk: boolean, source: Records): ShowPage {
+/** Shows page after page: records as JSON, or one table. */
+function createView({ out, environment, now }: CliContext, { json, all }: SearchFlags, source: Records) {
   let table: ReturnType<typeof createMessageTable> | undefined;
-  return async ({ records, cursor }) => {
+  return async ({ records, cursor }: RecordPage): Promise<void> => {
+    if (json) return writeOut(out, records.map((record) => jsonLine(out, record)).join(''));
     table ??= createMessageTable({
       width: out.isTTY ? (out.columns ?? 80) : null,
       paint: createPaint(out, environment),
       now: now(),
-      isOpenEnded: isWalk && cursor !== null,
+      isOpenEnded: all === true && cursor !== null,
     });
     const messages = records.map((record) => JSON.parse(record) as Message);
     await writeOut(out, table(messages, await source.names(messages)));
@@ -139,17 +125,13 @@ function footer(shown: number, cursor: string | null, flags: SearchFlags): strin
   );
 }
 
-function nothingFound(
-  flags: SearchFlags,
-  parameters: RawParameters,
-  isFiltered: boolean,
-  demo: string | undefined,
-): string {
+function nothingFound(flags: SearchFlags, parameters: RawParameters, demo: string | undefined): string {
   if (flags.cursor !== undefined) return 'No further message: that was the last page.';
-  if (!isFiltered && demo !== undefined)
-    return `There are no messages yet. Those of the demo are in ${demo}: add --data ${shellQuoted(demo)}`;
-  if (!isFiltered)
-    return 'There are no messages yet. Load some with `lanescan import`, or try `lanescan demo`.';
+  const filters = parameters.filter(([name]) => (filterNames as readonly string[]).includes(name));
+  if (filters.length === 0)
+    return demo === undefined
+      ? NO_MESSAGES
+      : `There are no messages yet. Those of the demo are in ${demo}: add --data ${shellQuoted(demo)}`;
   const unknown = (['sourceChainSelector', 'destChainSelector'] as const).flatMap((name) => {
     const [text] = Array.isArray(flags[name]) ? flags[name] : [];
     const isUnknown = text !== undefined && /^\d+$/.test(text) && findNetwork(text) === undefined;
@@ -157,7 +139,6 @@ function nothingFound(
       ? [` ${text} is neither a selector nor a chain id of a network that Lanescan knows.`]
       : [];
   });
-  const filters = parameters.filter(([name]) => (filterNames as readonly string[]).includes(name));
   const nothing =
     filters.length === 1
       ? 'No message matches.'

@@ -3,7 +3,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import type { Destinations } from '../../api/execution/diagnoses.ts';
 import type { WorkerPeers } from '../../api/server/worker-peers.ts';
 import { OperatorError } from '../../base/operator-error.ts';
 import { ApiError } from '../../domain/errors.ts';
@@ -31,7 +30,6 @@ import {
 } from '../worker-processes.ts';
 import { chosenSources } from './index-command.ts';
 
-/** Interval of the log line with the progress of indexing. */
 const PROGRESS_INTERVAL_MS = 60_000;
 
 /** How long the graceful shutdown may take after the drain time: responses that are being sent have 10 s of it. */
@@ -182,7 +180,6 @@ interface Serving {
   readonly webhooks: readonly Subscription[];
   /** From which the configured networks take their keys. Without it, no executions are simulated. */
   readonly environment?: NodeJS.ProcessEnv;
-  /** Aborted to stop. */
   readonly signal: AbortSignal;
   /** The other worker processes on the same port. */
   readonly peers?: WorkerPeers;
@@ -292,10 +289,7 @@ async function serveInProcess(serving: Serving, signal: AbortSignal): Promise<Ru
 }
 
 /** The configured networks, on whose endpoints executions are simulated; undefined where that is not possible. */
-function destinationsOf(
-  { config, log, store, environment }: Serving,
-  signal: AbortSignal,
-): Destinations | undefined {
+function destinationsOf({ config, log, store, environment }: Serving, signal: AbortSignal) {
   if (!config.diagnosis || store.simulated || environment === undefined) return undefined;
   try {
     const writeLog = logWriter(log, 'diagnosis');
@@ -323,11 +317,7 @@ async function followClock(store: Store, signal: AbortSignal): Promise<() => num
   return () => performance.now() + offsetMs;
 }
 
-async function listen(
-  app: FastifyInstance,
-  { host, port, basePath }: Config,
-  isWorker: boolean,
-): Promise<void> {
+async function listen(app: FastifyInstance, { host, port, basePath }: Config, isWorker: boolean) {
   try {
     await app.listen({
       host,

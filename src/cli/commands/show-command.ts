@@ -1,12 +1,12 @@
 import { OperatorError } from '../../base/operator-error.ts';
 import type { Message } from '../../domain/message.ts';
-import { printable, printableJson } from '../../text/format.ts';
+import { printable } from '../../text/format.ts';
 import type { Command } from '../command.ts';
 import { loadAbis } from '../config/abi-folder.ts';
 import type { Config } from '../config/config.ts';
 import { type CliContext, configOf } from '../context.ts';
 import { describeMessage } from '../output/message-description.ts';
-import { writeOut } from '../output/output.ts';
+import { jsonLine, writeOut } from '../output/output.ts';
 import { clipped, createPaint } from '../output/terminal-text.ts';
 import { type RecordFlags, withRecordOptions, withRecords } from './records.ts';
 import type { Records } from './records-interface.ts';
@@ -35,7 +35,7 @@ Examples:
       await withRecords(flags, config, context, async (records) => {
         const { out, environment, now } = context;
         const record = await findRecord(id, records);
-        if (flags.json) return writeOut(out, `${out.isTTY ? printableJson(record) : record}\n`);
+        if (flags.json) return writeOut(out, jsonLine(out, record));
         const message = JSON.parse(record) as Message;
         const description = describeMessage(message, {
           paint: createPaint(out, environment),
@@ -63,10 +63,7 @@ export function parseId(text: string, command: Command) {
   return { head, tail, isWhole: head.length === 64 };
 }
 
-export async function findRecord(
-  { head, tail, isWhole }: ReturnType<typeof parseId>,
-  source: Records,
-): Promise<string> {
+export async function findRecord({ head, tail, isWhole }: ReturnType<typeof parseId>, source: Records) {
   if (isWhole) {
     const found = await source.findMessage(head);
     if (found !== undefined) return found;
@@ -94,7 +91,7 @@ function idOf(record: string): string {
 }
 
 /** Where `lanescan serve` answers with the same settings, seen from this machine. */
-export function serverUrl({ host, port }: Config): string {
+export function serverUrl({ host, port }: Pick<Config, 'host' | 'port'>): string {
   const isAny = host === '0.0.0.0' || host === '::';
   const name = isAny ? 'localhost' : host.includes(':') ? `[${host}]` : host;
   return `http://${name}:${port}`;

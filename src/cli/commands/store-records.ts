@@ -12,9 +12,8 @@ import { attemptsOf } from '../../domain/attempts.ts';
 import { ApiError } from '../../domain/errors.ts';
 import { parseFilters, parseSearch } from '../../domain/filters/search-parameters.ts';
 import { searchableText } from '../../domain/filters/search-text.ts';
-import type { Message } from '../../domain/message.ts';
 import { definedLabels } from '../../domain/names/labels.ts';
-import { createNames, type NamedToken, tokenAddressesOf } from '../../domain/names/message-names.ts';
+import { createNames, tokenAddressesOf } from '../../domain/names/message-names.ts';
 import { explorerUrlsOf } from '../../domain/networks/block-explorers.ts';
 import type { Store } from '../../store/store.ts';
 import { counted } from '../../text/format.ts';
@@ -60,11 +59,13 @@ export function createStoreRecords(store: Store, config: Config, context: CliCon
       }
     },
     async names(messages) {
-      const tokens = await tokensOf(store, messages);
+      const addresses = tokenAddressesOf(messages).flatMap(addressBytes);
+      // In one read: a page has at most a thousand messages, nearly all of the same few tokens.
+      const { tokens } = await store.tokens({ addresses, limit: MAX_NAMED_TOKENS });
       const labels = definedLabels().map(({ network, ...label }) => ({ ...label, chainSelector: network }));
       // Simulated transactions are on no chain.
       const explorerUrls = store.simulated ? () => null : explorerUrlsOf;
-      return { ...createNames(tokens, labels), explorerUrls };
+      return { ...createNames(tokens.map(tokenBody), labels), explorerUrls };
     },
     lookUp: (text) => lookUp(store, searchableText(text)),
     lanes(ends, windowDays, namedRanges) {
@@ -93,14 +94,6 @@ export function createStoreRecords(store: Store, config: Config, context: CliCon
         yield { bytes: Buffer.from(text), rows };
     },
   };
-}
-
-/** Tokens in one read. A page has at most a thousand messages, nearly all of the same few tokens. */
-async function tokensOf(store: Store, messages: readonly Message[]): Promise<readonly NamedToken[]> {
-  const addresses = tokenAddressesOf(messages).flatMap(addressBytes);
-  if (addresses.length === 0) return [];
-  const { tokens } = await store.tokens({ addresses, limit: MAX_NAMED_TOKENS });
-  return tokens.map(tokenBody);
 }
 
 const MAX_NAMED_TOKENS = 10_000;

@@ -11,7 +11,7 @@ import { type Subscription, shownTarget } from '../../webhooks/subscription.ts';
 import type { Command } from '../command.ts';
 import { type ConfigFlags, UsageError } from '../config/config.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from '../context.ts';
-import { writeOut } from '../output/output.ts';
+import { writeObjects, writeOut } from '../output/output.ts';
 import { type Column, tableText } from '../output/table.ts';
 import { lanescanVersion } from '../version.ts';
 
@@ -49,13 +49,9 @@ Examples:
       const configured = config.read('webhooks', context.environment);
       await withStore(config, context, { connections: 1 }, async (store) => {
         const lines = webhookStates(configured, await store.webhooks.backlog());
-        if (flags.json) {
-          await writeOut(context.out, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
-        } else if (lines.length === 0) {
-          context.err.write('No webhooks: lanescan.yaml has none under `webhooks`.\n');
-        } else {
-          await writeOut(context.out, table(lines, context.now()));
-        }
+        if (flags.json) await writeObjects(lines, context);
+        else if (lines.length > 0) await writeOut(context.out, table(lines, context.now()));
+        else context.err.write('No webhooks: lanescan.yaml has none under `webhooks`.\n');
       });
     });
 }
@@ -80,10 +76,7 @@ const unserved = {
 };
 
 /** The configured ones in the order of the file, then those that only the store has. */
-function webhookStates(
-  configured: readonly Subscription[],
-  backlog: readonly WebhookBacklog[],
-): readonly WebhookState[] {
+function webhookStates(configured: readonly Subscription[], backlog: readonly WebhookBacklog[]) {
   const known = configured.map((subscription) => ({
     ...(backlog.find(({ name }) => name === subscription.name) ?? unserved),
     name: subscription.name,

@@ -26,7 +26,6 @@ export interface Config extends Omit<Settings, 'data' | 'abis' | NameKey | Secre
   /** `abis`; null without one. */
   readonly abisFolder: string | null;
   readonly databaseUrl: string | null;
-  /** Replicas of that database, to read from. */
   readonly replicaUrls: readonly string[];
   /** The key for servers that commands read from with `--url`. */
   readonly apiKey: string | null;
@@ -43,7 +42,6 @@ export interface Config extends Omit<Settings, 'data' | 'abis' | NameKey | Secre
 /** An invalid value of a flag: wrong usage (exit status 2), unlike an invalid value in a file. */
 export class UsageError extends OperatorError {}
 
-/** Settings as flags give them; undefined where a flag was not given. */
 export interface ConfigFlags {
   readonly config?: string;
   readonly data?: string;
@@ -59,9 +57,7 @@ const API_KEY_VARIABLE = 'LANESCAN_API_KEY';
 const readLater: readonly SettingKey[] = ['tokens', 'labels', 'explorers', 'networks', 'webhooks'];
 export const settingKeys = Object.keys(settings) as readonly SettingKey[];
 
-/**
- * @example readConfig({ port: '9000' }, process.env)
- */
+/** @example readConfig({ port: '9000' }, process.env) */
 export function readConfig(flags: ConfigFlags, processEnvironment: NodeJS.ProcessEnv): Config {
   const isIgnored = ([name, value = '']: readonly [string, string | undefined]) =>
     isKubernetesVariable(name, value);
@@ -95,6 +91,7 @@ export function readConfig(flags: ConfigFlags, processEnvironment: NodeJS.Proces
   const values = Object.fromEntries(settingKeys.map((key) => [key, read(key)])) as unknown as Settings;
   const database = readSecret('DATABASE_URL', environment);
   const replicas = readSecret('DATABASE_REPLICA_URL', environment);
+  const warning = `Ignored as variables that Kubernetes sets for a Service: ${ignored.sort().join(', ')} (enableServiceLinks: false turns them off)`;
   origins.database = database?.where ?? 'default';
   origins.replicas = replicas?.where ?? 'default';
   return {
@@ -107,20 +104,11 @@ export function readConfig(flags: ConfigFlags, processEnvironment: NodeJS.Proces
     file: file.isFound ? file.name : null,
     read: (key, variables) => readFrom(file, key, variables),
     origins,
-    warnings:
-      ignored.length === 0
-        ? []
-        : [
-            `Ignored as variables that Kubernetes sets for a Service: ${ignored.sort().join(', ')} (enableServiceLinks: false turns them off)`,
-          ],
+    warnings: ignored.length === 0 ? [] : [warning],
   };
 }
 
-function readFrom<K extends SettingKey>(
-  file: SettingsFile,
-  key: K,
-  variables?: NodeJS.ProcessEnv,
-): Settings[K] {
+function readFrom<K extends SettingKey>(file: SettingsFile, key: K, variables?: NodeJS.ProcessEnv) {
   const schema: TSchema & { readonly default?: unknown } = settings[key];
   // A list without entries may be written as a key without a value.
   const isEmptied = file.values[key] === null && typeof schema.default === 'object';
@@ -142,10 +130,7 @@ function fromText(schema: TSchema, value: unknown): unknown {
 }
 
 /** The value of a variable, or the content of the file that the variable with `_FILE` at its end names. */
-function readSecret(
-  name: string,
-  environment: NodeJS.ProcessEnv,
-): { readonly value: string; readonly where: string } | undefined {
+function readSecret(name: string, environment: NodeJS.ProcessEnv) {
   const fileVariable = `${name}_FILE`;
   const [value = '', file = ''] = [environment[name], environment[fileVariable]];
   if (file === '') return value === '' ? undefined : { value, where: name };
@@ -173,7 +158,6 @@ function readReplicaUrls(list: string, hasPrimary: boolean): readonly string[] {
   return urls.map((url) => url.trim());
 }
 
-/** Where the configured data is: the server of DATABASE_URL, otherwise the embedded one. */
 export function databasePlace(config: Config): DatabasePlace {
   return config.databaseUrl === null ? { dataFolder: config.dataFolder } : { url: config.databaseUrl };
 }

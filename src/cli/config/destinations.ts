@@ -40,10 +40,7 @@ export function createDestinations({
  * The sources as an indexer reads them. Where executions are simulated for visitors, it leaves their share of the rate to
  * servers: these are other processes, and together they stay within what the endpoint allows.
  */
-export function sourcesToIndex(
-  sources: readonly NetworkSource[],
-  { diagnosis }: Pick<Config, 'diagnosis'>,
-): readonly NetworkSource[] {
+export function sourcesToIndex(sources: readonly NetworkSource[], { diagnosis }: Pick<Config, 'diagnosis'>) {
   if (!diagnosis) return sources;
   return sources.map((source) =>
     canSimulate(source)

@@ -17,7 +17,6 @@ interface Schema {
 
 const schemas = settings as unknown as Readonly<Record<string, Schema>>;
 
-/** The schema for editors. */
 export function settingsJsonSchema(): string {
   const schema = {
     $schema: 'http://json-schema.org/draft-07/schema#',

@@ -29,10 +29,7 @@ export function settingsFindings(settings: ServerSettings, connectionsNeeded: nu
   return found.length > 0 ? found : [ok('Server settings: no problems')];
 }
 
-function* harmfulSettings(
-  settings: ServerSettings,
-  connectionsNeeded: number,
-): Generator<readonly [what: string, remedy: string]> {
+function* harmfulSettings(settings: ServerSettings, connectionsNeeded: number) {
   const { fsync, fullPageWrites, maxConnections, databaseBytes, sharedBuffersBytes, workMemBytes } = settings;
   const unsafe = [...(fsync ? [] : ['fsync']), ...(fullPageWrites ? [] : ['full_page_writes'])];
   if (unsafe.length > 0)
@@ -87,10 +84,7 @@ function megabytes(bytes: number): string {
 // ---- Replicas (DATABASE_REPLICA_URL)
 
 /** No findings where no replica is configured. */
-export async function* replicaFindings(
-  { databaseUrl, replicaUrls }: Config,
-  { signal }: CliContext,
-): AsyncGenerator<Finding> {
+export async function* replicaFindings({ databaseUrl, replicaUrls }: Config, { signal }: CliContext) {
   if (databaseUrl === null || replicaUrls.length === 0) return;
   // An unreachable primary is reported by the check of the database; the replicas are checked all the same.
   const primary = await readServerFacts(databaseUrl, { variable: 'DATABASE_URL', signal }).catch((error) => {

@@ -10,6 +10,7 @@ import { age, counted, printable } from '../../text/format.ts';
 import type { Command } from '../command.ts';
 import { walkDerivedRows } from '../commands/repair-command.ts';
 import { withServerOptions } from '../commands/serve-command.ts';
+import { serverUrl } from '../commands/show-command.ts';
 import { describeAbis, loadAbis } from '../config/abi-folder.ts';
 import { type Config, type ConfigFlags, UsageError } from '../config/config.ts';
 import { type CliContext, configOf, withStore, withStoreOptions } from '../context.ts';
@@ -70,10 +71,7 @@ Examples:
 }
 
 /** All checks, in the order in which they depend on each other. */
-async function* findings(
-  { deep = false, ...flags }: DoctorFlags,
-  context: CliContext,
-): AsyncGenerator<Finding> {
+async function* findings({ deep = false, ...flags }: DoctorFlags, context: CliContext) {
   yield nodeFinding();
   let config: Config;
   try {
@@ -85,8 +83,14 @@ async function* findings(
     return;
   }
   yield configFinding(config);
-  yield* abiFindings(config);
-  yield* webhookFindings(config, context);
+  yield* checked('ABIs', () => {
+    const abis = loadAbis(config);
+    return abis && ok(`ABIs: ${printable(describeAbis(abis))}`);
+  });
+  yield* checked('Webhooks', () => {
+    const names = config.read('webhooks', context.environment).map(({ name }) => printable(name));
+    return names.length > 0 ? ok(`Webhooks: ${names.join(', ')}`) : undefined;
+  });
   yield* networkFindings(config, context);
   if (config.databaseUrl === null) yield await diskFinding(config.dataFolder);
   yield* databaseFindings(config, deep, context);
@@ -101,12 +105,13 @@ function nodeFinding(): Finding {
   return isRecent ? ok(what) : failure(what, `Install Node ${oldestNode} or later.`);
 }
 
-function* abiFindings(config: Config): Generator<Finding> {
+/** The finding of a check, where it has one, or its failure. */
+function* checked(subject: string, check: () => Finding | undefined): Generator<Finding> {
   try {
-    const abis = loadAbis(config);
-    if (abis) yield ok(`ABIs: ${printable(describeAbis(abis))}`);
+    const found = check();
+    if (found) yield found;
   } catch (error) {
-    yield problemFinding('ABIs', error);
+    yield problemFinding(subject, error);
   }
 }
 
@@ -121,16 +126,6 @@ function configFinding({ file, origins, host, port, dataFolder, logLevel, databa
       : `database ${databaseName(databaseUrl)} (${origins.database})`;
   const settings = [shown('host', host), shown('port', port), database, shown('logLevel', logLevel)];
   return ok(`Configuration from ${file === null ? 'no file' : printable(file)}: ${settings.join(', ')}`);
-}
-
-/** No findings where no webhook is configured. */
-function* webhookFindings(config: Config, { environment }: CliContext): Generator<Finding> {
-  try {
-    const names = config.read('webhooks', environment).map(({ name }) => name);
-    if (names.length > 0) yield ok(`Webhooks: ${names.map(printable).join(', ')}`);
-  } catch (error) {
-    yield problemFinding('Webhooks', error);
-  }
 }
 
 async function diskFinding(dataFolder: string): Promise<Finding> {
@@ -155,11 +150,7 @@ async function diskFinding(dataFolder: string): Promise<Finding> {
   }
 }
 
-async function* databaseFindings(
-  config: Config,
-  deep: boolean,
-  context: CliContext,
-): AsyncGenerator<Finding> {
+async function* databaseFindings(config: Config, deep: boolean, context: CliContext) {
   const kind = config.databaseUrl === null ? 'embedded' : 'server';
   let found: readonly Finding[];
   try {
@@ -210,12 +201,7 @@ async function contentFindings(store: Store, now: number): Promise<readonly Find
   ];
 }
 
-/** Whether the derived rows agree with the records, and how many were compared. */
-async function derivedFindings(
-  store: Store,
-  deep: boolean,
-  context: CliContext,
-): Promise<readonly Finding[]> {
+async function derivedFindings(store: Store, deep: boolean, context: CliContext) {
   const report = deep ? await walkDerivedRows(store, 'compare', context) : await store.derived.sample();
   if (report === undefined) return [warning('Derived rows: not compared, interrupted')];
   const found = report.disagreements.map(({ what, count, isRepairable }) => {
@@ -259,13 +245,9 @@ function tryToListen(host: string, port: number): Promise<NodeJS.ErrnoException 
 }
 
 async function isLanescan(host: string, port: number): Promise<boolean> {
-  // A server that listens on all addresses also listens on loopback.
-  const loopbackOf: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '[::1]' };
-  const address = loopbackOf[host] ?? (host.includes(':') ? `[${host}]` : host);
   try {
-    const response = await fetch(`http://${address}:${port}/healthz`, {
-      signal: AbortSignal.timeout(HEALTH_TIMEOUT_MS),
-    });
+    const signal = AbortSignal.timeout(HEALTH_TIMEOUT_MS);
+    const response = await fetch(`${serverUrl({ host, port })}/healthz`, { signal });
     const { status } = (await response.json()) as { status?: unknown };
     return status === 'ok' && response.headers.has('x-request-id');
   } catch {

@@ -6,7 +6,6 @@ export interface Finding {
   /** An `error` must be fixed. */
   readonly severity: 'ok' | 'warning' | 'error';
   readonly what: string;
-  /** What to do about it. */
   readonly remedy?: string;
 }
 

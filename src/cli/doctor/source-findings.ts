@@ -11,7 +11,6 @@ import { type FindingKind, findingKinds } from '../../domain/networks/index-find
 import { networkBySelector } from '../../domain/networks/networks.ts';
 import type { NetworkReport, NetworkSource, ProbeFinding } from '../../ingest/engine/family.ts';
 import { probeNetwork } from '../../ingest/families.ts';
-import type { StoredFinding } from '../../store/ledger/index-ledger.ts';
 import type { MirrorState } from '../../store/ledger/mirror-ledger.ts';
 import type { NetworkProgress } from '../../store/query/network-progress.ts';
 import type { Store } from '../../store/store.ts';
@@ -27,18 +26,21 @@ type IndexedStore = SourceStore & { readonly index: Pick<Store['index'], 'checks
 const MISSING = 'new messages and status changes are missing';
 
 /** For `doctor`. No findings where nothing is indexed or mirrored. */
-export async function sourceFindings(
-  store: IndexedStore,
-  config: Config,
-  context: CliContext,
-): Promise<readonly Finding[]> {
+export async function sourceFindings(store: IndexedStore, config: Config, context: CliContext) {
   const configured = configuredSelectors(config, context);
   const networks = await store.networkProgress();
   const mirrors = await store.mirrors();
   const completeness: Finding[] = [];
   for (const network of networks) {
     const found = await store.index.checks.findings(network.selector);
-    completeness.push(...found.map((finding) => completenessFinding(finding, network)));
+    completeness.push(
+      ...found.map(({ kind, detail }) =>
+        (findingKinds[kind].isLoss ? failure : warning)(
+          `${nameOf(network)}: ${printable(detail)}`,
+          remedies[kind],
+        ),
+      ),
+    );
   }
   return [
     ...networks.map((network) => networkFinding(network, configured.has(network.selector))),
@@ -72,11 +74,6 @@ const remedies: Readonly<Record<FindingKind, string>> = {
   'bloom-wrong': 'Nothing has to be done. `verify: off` makes it explicit.',
 };
 
-function completenessFinding({ kind, detail }: StoredFinding, network: NetworkProgress): Finding {
-  const found = findingKinds[kind].isLoss ? failure : warning;
-  return found(`${nameOf(network)}: ${printable(detail)}`, remedies[kind]);
-}
-
 function unreadableFinding(network: NetworkProgress): Finding {
   const { unreadableLogs } = network;
   const are = unreadableLogs === 1 ? 'is' : 'are';
@@ -87,10 +84,7 @@ function unreadableFinding(network: NetworkProgress): Finding {
 }
 
 /** For `audit` and `index`: what networks lack according to their own contracts. Selectors restrict it to these. */
-export async function knownLosses(
-  store: IndexedStore,
-  selectors: readonly (string | undefined)[],
-): Promise<readonly string[]> {
+export async function knownLosses(store: IndexedStore, selectors: readonly (string | undefined)[]) {
   const losses: string[] = [];
   for (const network of (await store.networkProgress()).filter(isAmong(selectors))) {
     for (const { kind, detail } of await store.index.checks.findings(network.selector))
@@ -100,10 +94,7 @@ export async function knownLosses(
 }
 
 /** For `audit`: what it cannot judge because an indexer or mirror has stopped. Selectors restrict it to these networks. */
-export async function stoppedSources(
-  store: SourceStore,
-  selectors: readonly (string | undefined)[],
-): Promise<readonly string[]> {
+export async function stoppedSources(store: SourceStore, selectors: readonly (string | undefined)[]) {
   const networks = (await store.networkProgress())
     .filter(isAmong(selectors))
     .filter((network) => indexingHealth(network) === 'stopped');

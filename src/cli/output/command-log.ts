@@ -24,7 +24,6 @@ export async function openLog(
   return log;
 }
 
-/** Writes the lines of a component to the log. */
 export function logWriter(log: Logger, component: Component): WriteLog {
   const lines = log.child({ component });
   return (line, { level = 'info', network } = {}) =>

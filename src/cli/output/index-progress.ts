@@ -57,7 +57,6 @@ export function createIndexProgress(stream: TerminalStream, now: () => number) {
       timer = stream.isTTY ? setInterval(draw, BAR_INTERVAL_MS) : setInterval(logChanges, LINE_INTERVAL_MS);
       if (stream.isTTY) draw();
     },
-    /** Shows the final state and stops updating it. */
     end(): void {
       clearInterval(timer);
       (stream.isTTY ? draw : logChanges)();

@@ -1,5 +1,5 @@
 /** Structured logs: JSON lines, or readable lines on a terminal. */
-import { type Logger, pino } from 'pino';
+import { type Logger, pino, stdTimeFunctions } from 'pino';
 import { prettyFactory } from 'pino-pretty';
 import type { LogLevel } from '../config/config.ts';
 import type { TerminalStream } from '../context.ts';
@@ -12,7 +12,7 @@ export function createLog(
   environment: NodeJS.ProcessEnv,
   isBatched: boolean,
 ): Logger {
-  const options = { level, base: null, timestamp: createTimestamp() };
+  const options = { level, base: null, timestamp: stdTimeFunctions.isoTime };
   if (!stream.isTTY)
     return pino(options, { write: isBatched ? inBatches(stream) : (line) => void stream.write(line) });
   const readable = prettyFactory({
@@ -23,18 +23,6 @@ export function createLog(
     singleLine: true,
   });
   return pino(options, { write: (line) => void stream.write(readable(line) ?? '') });
-}
-
-/** Caches the formatted time: many lines share a millisecond, and formatting is a large part of a line's cost. */
-function createTimestamp(): () => string {
-  let textAt = 0;
-  let text = '';
-  return () => {
-    const now = Date.now();
-    if (now !== textAt) text = `,"time":"${new Date(now).toISOString()}"`;
-    textAt = now;
-    return text;
-  };
 }
 
 /** Writes the lines of one turn of the event loop in one system call. */

@@ -14,7 +14,7 @@ import {
   transferredAmount,
 } from '../../domain/names/message-names.ts';
 import { grouped } from '../../domain/names/tokens.ts';
-import { type ExplorerPage, explorerLink } from '../../domain/networks/explorer-links.ts';
+import { explorerLink } from '../../domain/networks/block-explorers.ts';
 import { age, counted, duration, exactTime, printable, shortened } from '../../text/format.ts';
 import { finalityWords, problemOf } from '../../text/message-problem.ts';
 import { laneWords, networkName } from '../../text/message-words.ts';
@@ -54,7 +54,6 @@ const NAME_WIDTH = 18;
 /** Longer lines of text are hard to read. */
 const READING_WIDTH = 100;
 
-/** The whole record, laid out for reading. */
 export function describeMessage(message: Message, options: DescriptionOptions): string {
   const { paint, width, now, attempts, names } = options;
   const sections = [
@@ -94,7 +93,13 @@ function sectionText({ title, about, lines }: Section, paint: Paint, width: numb
   const isWide = about !== null && width !== null && cellsOf(title) + 2 + cellsOf(about) > width;
   return [
     ...(isWide
-      ? [paint(title, 'bold'), ...aboutLines(about, width).map((line) => `  ${paint(line, 'dim')}`)]
+      ? [
+          paint(title, 'bold'),
+          // A selector stays with its name.
+          ...wrapped(about.replace('selector ', 'selector\u00a0'), width - 2).map(
+            (line) => `  ${paint(line.replace('\u00a0', ' '), 'dim')}`,
+          ),
+        ]
       : [`${paint(title, 'bold')}${abouts.join('')}`]),
     ...shown.flatMap(([name, text]) =>
       valueLines(text ?? '', width).map(
@@ -105,13 +110,6 @@ function sectionText({ title, about, lines }: Section, paint: Paint, width: numb
   ].join('\n');
 }
 
-/** A selector stays with its name. */
-function aboutLines(about: string, width: number): readonly string[] {
-  return wrapped(about.replace('selector ', 'selector\u00a0'), width - 2).map((line) =>
-    line.replace('\u00a0', ' '),
-  );
-}
-
 /** Sentences are wrapped under their beginning. What has colours, or no spaces, is left as it is. */
 function valueLines(text: string, width: number | null): readonly string[] {
   const cells = (width ?? Number.POSITIVE_INFINITY) - NAME_WIDTH - 2;
@@ -119,7 +117,6 @@ function valueLines(text: string, width: number | null): readonly string[] {
   return wrapped(text.replace(/ {2,}/g, ' '), cells);
 }
 
-/** For a message that failed or needs manual execution: what happened, and what to do. */
 function problemParagraphs(message: Message, options: DescriptionOptions): string[] {
   const { paint, serverUrl, attempts, names } = options;
   const reason = lastAttempt(attempts)?.reason ?? undefined;
@@ -135,6 +132,10 @@ function problemParagraphs(message: Message, options: DescriptionOptions): strin
     `Look at ${receipt} on ${dest} for the reason, and fix the receiver if it is the cause.`;
   const moreGas =
     status === 'FAILED' && 'gasLimit' in message.extraArgs ? ' Add --gas-limit for more gas.' : '';
+  const withoutServer = [
+    'Or with the proof from the chains alone:',
+    `$ ccip-cli manual-exec ${printable(message.sendTransactionHash)} --log-index ${message.sendLogIndex} --rpc $SOURCE_RPC --rpc $DEST_RPC`,
+  ];
   const todo = [
     ...(status === 'FAILED' ? [fix] : []),
     ...(problem.canBeExecuted
@@ -142,7 +143,8 @@ function problemParagraphs(message: Message, options: DescriptionOptions): strin
           `Execute it manually, with the key of your wallet in USER_KEY and an RPC endpoint of ${dest} in DEST_RPC.${moreGas} ` +
             '`lanescan serve` provides the proof:',
           `$ ccip-cli manual-exec ${message.messageId} --api ${serverUrl} --rpc $DEST_RPC`,
-          ...withoutServer(message),
+          // Verifications of 2.0 are not on the chains before the execution.
+          ...(usesVerifiers(message.version) ? [] : withoutServer),
         ]
       : []),
   ];
@@ -158,28 +160,16 @@ function problemParagraphs(message: Message, options: DescriptionOptions): strin
   ];
 }
 
-/** Verifications of 2.0 are not on the chains before the execution. */
-function withoutServer({ version, sendTransactionHash, sendLogIndex }: Message): readonly string[] {
-  if (usesVerifiers(version)) return [];
-  return [
-    'Or with the proof from the chains alone:',
-    `$ ccip-cli manual-exec ${printable(sendTransactionHash)} --log-index ${sendLogIndex} --rpc $SOURCE_RPC --rpc $DEST_RPC`,
-  ];
-}
-
 function timeline(message: Message, now: number): Section {
   const { sendTimestamp, receiptTimestamp, deliveryTime, status } = message;
+  const sinceMs = now - Date.parse(sendTimestamp);
   const end = status === 'FAILED' ? 'Failed' : 'Executed';
   const after = deliveryTime === null ? '' : `   after ${duration(deliveryTime)}`;
   return section('Timeline', null, [
-    ['Sent', `${exactTime(sendTimestamp)}   ${sinceText(now - Date.parse(sendTimestamp))}`],
+    ['Sent', `${exactTime(sendTimestamp)}   ${age(sinceMs)}${sinceMs < 0 ? '' : ' ago'}`],
     [end, receiptTimestamp === null ? 'not yet' : `${exactTime(receiptTimestamp)}${after}`],
     ['Finality', finalityWords(message)],
   ]);
-}
-
-function sinceText(ms: number): string {
-  return ms < 0 ? age(ms) : `${age(ms)} ago`;
 }
 
 /** An address with the operator's label behind it. */
@@ -188,15 +178,10 @@ function labelled(network: NetworkInfo, address: string, names: RecordNames): st
   return `${printable(address)}${label === undefined ? '' : `   ${printable(label)}`}`;
 }
 
-/** URL of the page in the network's block explorer; null without a block explorer. */
-function linkTo(
-  network: NetworkInfo,
-  page: ExplorerPage,
-  value: string | null,
-  names: RecordNames,
-): string | null {
-  if (value === null) return null;
-  const link = explorerLink(names.explorerUrls(network.chainSelector), page, value);
+/** The page of a transaction in the network's block explorer; null without a block explorer. */
+function linkTo(network: NetworkInfo, transaction: string | null, names: RecordNames): string | null {
+  const urls = names.explorerUrls(network.chainSelector);
+  const link = transaction && explorerLink(urls, 'transaction', transaction);
   return link && printable(link);
 }
 
@@ -206,7 +191,7 @@ function sourceSection(message: Message, names: RecordNames): Section {
     ['Sender', labelled(network, message.sender, names)],
     ['Origin', message.origin === message.sender ? 'the sender' : labelled(network, message.origin, names)],
     ['Transaction', printable(message.sendTransactionHash)],
-    ['  link', linkTo(network, 'transaction', message.sendTransactionHash, names)],
+    ['  link', linkTo(network, message.sendTransactionHash, names)],
     [blockTitle(network.chainFamily), `${message.sendBlockNumber}, log ${message.sendLogIndex}`],
     ['On-ramp', labelled(network, message.onramp, names)],
     ['Router', message.routerAddress && labelled(network, message.routerAddress, names)],
@@ -225,7 +210,7 @@ function destSection(message: Message, names: RecordNames): Section {
       'Transaction',
       message.receiptTransactionHash === null ? 'none yet' : printable(message.receiptTransactionHash),
     ],
-    ['  link', linkTo(network, 'transaction', message.receiptTransactionHash, names)],
+    ['  link', linkTo(network, message.receiptTransactionHash, names)],
     ['Executor', message.executor && printable(message.executor.address)],
     ['Off-ramp', message.offramp === undefined ? null : printable(message.offramp)],
   ]);
@@ -245,7 +230,7 @@ function attemptSection(
   return section(title, `${signedStatus(outcome)}${at === null ? '' : `   ${exactTime(at)}`}`, [
     ['Removed', removedAt && `by a reorganisation, ${exactTime(removedAt)}: this attempt no longer counts`],
     ['Transaction', transactionHash && printable(transactionHash)],
-    ['  link', linkTo(network, 'transaction', transactionHash, names)],
+    ['  link', linkTo(network, transactionHash, names)],
     [blockTitle(network.chainFamily), blockNumber === null ? null : String(blockNumber)],
     ['Sent by', caller && labelled(network, caller, names)],
     [familyTraits(network.chainFamily).gasTitle, gasUsed && grouped(gasUsed)],
@@ -274,11 +259,6 @@ function networkWords(network: NetworkInfo): string {
   return [...new Set(parts)].join(' · ');
 }
 
-/** `10.381 USDC`; null where the decimals are not known. */
-function amountLine(amount: AmountWords | null): string | null {
-  return amount && `${amount.exact}${amount.symbol === null ? '' : ` ${printable(amount.symbol)}`}`;
-}
-
 function exactLine(amount: string, words: AmountWords | null): string {
   return words === null
     ? `${amount} smallest units`
@@ -299,7 +279,7 @@ function tokenSection(token: TokenAmount, index: number, message: Message, names
   const { sourceNetworkInfo, destNetworkInfo } = message;
   const total = message.tokenAmounts.length;
   const words = transferredAmount(token, names.token(sourceNetworkInfo, token.sourceTokenAddress));
-  const amount = amountLine(words);
+  const amount = words && `${words.exact}${words.symbol === null ? '' : ` ${printable(words.symbol)}`}`;
   return section(total === 1 ? 'Token' : `Token ${index + 1} of ${total}`, null, [
     ['Amount', amount ?? exactLine(token.amount, null)],
     ['  exact', amount && exactLine(token.amount, words)],
@@ -368,17 +348,13 @@ function feesSection(message: Message, names: RecordNames): Section {
     ...items.map(({ feeType, amount, contractAddress }) => {
       const role = contractRole(message, contractAddress, names);
       const to = `${printable(contractAddress)}${role === undefined ? '' : `   ${printable(role)}`}`;
-      return [`  ${feeNames[feeType]}`, `${shown(amount).padStart(width)}   to ${to}`] as const;
+      return [
+        `  ${feeType.toLowerCase().replace('_', ' ')}`,
+        `${shown(amount).padStart(width)}   to ${to}`,
+      ] as const;
     }),
   ]);
 }
-
-const feeNames = {
-  VERIFIER: 'verifier',
-  EXECUTOR: 'executor',
-  TOKEN_POOL: 'token pool',
-  NETWORK: 'network',
-} as const;
 
 function dataSection(data: string | null): Section {
   if (data === null) return section('Data', null, [['', 'not known']]);

@@ -59,13 +59,11 @@ interface TableOptions {
 }
 
 /** Returns the lines of each page, the first with the titles above. */
-export function createMessageTable(
-  options: TableOptions,
-): (page: readonly Message[], names: Names) => string {
+export function createMessageTable(options: TableOptions) {
   const { width, paint } = options;
   let layout: Layout | undefined;
   let namesOfPage: Names = noNames;
-  return (page, names) => {
+  return (page: readonly Message[], names: Names): string => {
     namesOfPage = names;
     const hasTitles = layout === undefined;
     layout ??= chooseLayout(page, options, () => namesOfPage);
@@ -78,13 +76,10 @@ interface Layout {
   readonly widths: readonly number[];
 }
 
-function chooseLayout(
-  page: readonly Message[],
-  { width, now, isOpenEnded }: TableOptions,
-  names: () => Names,
-): Layout {
+function chooseLayout(page: readonly Message[], options: TableOptions, names: () => Names): Layout {
+  const { width } = options;
   const measured = (form: Form): Layout => {
-    const columns = columnsOf(form, { now, isOpenEnded, isTerminal: width !== null, names });
+    const columns = columnsOf(form, options, names);
     return { columns, widths: columnWidths(columns, page) };
   };
   if (width === null) return measured(pipeForm);
@@ -105,17 +100,11 @@ function chooseLayout(
 
 const LANE_TITLE = 'LANE';
 
-interface ColumnOptions {
-  readonly now: number;
-  readonly isOpenEnded: boolean;
-  readonly isTerminal: boolean;
-  /** Of the page that is written. */
-  readonly names: () => Names;
-}
-
+/** @param names of the page that is written */
 function columnsOf(
   { id, party, token, action }: Form,
-  { now, isOpenEnded, isTerminal, names }: ColumnOptions,
+  { now, isOpenEnded, width }: TableOptions,
+  names: () => Names,
 ): readonly Column<Message>[] {
   const columns: Column<Message>[] = [
     {
@@ -124,7 +113,7 @@ function columnsOf(
       minWidth: isOpenEnded ? LONGEST_STATUS : 0,
       colours: ({ status }) => [statusSigns[status].colour],
     },
-    { title: LANE_TITLE, cell: (message, room) => laneCell(message, isTerminal ? room : null) },
+    { title: LANE_TITLE, cell: (message, room) => laneCell(message, width === null ? null : room) },
     { title: 'MESSAGE', cell: ({ messageId }) => id(messageId), colours: () => ['bold'] },
   ];
   if (party) {
@@ -183,7 +172,6 @@ function tokenCell(
   return `${words} ${addressWords(printable(first.sourceTokenAddress))}${more}`;
 }
 
-/** Both networks; their names are shortened where they do not fit. */
 function laneCell({ sourceNetworkInfo, destNetworkInfo }: Message, width: number | null): string {
   const limit = width === null ? Number.POSITIVE_INFINITY : MAX_NETWORK_NAME;
   const source = clipped(networkName(sourceNetworkInfo), limit);
@@ -191,7 +179,6 @@ function laneCell({ sourceNetworkInfo, destNetworkInfo }: Message, width: number
   return clippedLane(source, dest, width ?? Number.POSITIVE_INFINITY);
 }
 
-/** The line below a table. */
 export function tableFooter(shown: number): string {
   return `${counted(shown, 'message')} shown`;
 }

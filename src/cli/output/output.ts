@@ -1,5 +1,6 @@
 /** Writing to standard output with backpressure. */
 import { OperatorError } from '../../base/operator-error.ts';
+import { printableJson } from '../../text/format.ts';
 import type { CliContext, TerminalStream } from '../context.ts';
 import { createPaint } from './terminal-text.ts';
 
@@ -21,6 +22,16 @@ export function writeOut(stream: TerminalStream, text: string | Uint8Array): Pro
 
 export function isClosedPipe(error: NodeJS.ErrnoException): boolean {
   return error.code === 'EPIPE' || error.code === 'ERR_STREAM_DESTROYED';
+}
+
+/** A JSON text as a line: as it is, on a terminal with control characters as escapes. */
+export function jsonLine({ isTTY }: TerminalStream, json: string): string {
+  return `${isTTY ? printableJson(json) : json}\n`;
+}
+
+/** Writes each object as a line of JSON. */
+export async function writeObjects(objects: readonly object[], { out }: CliContext): Promise<void> {
+  for (const object of objects) await writeOut(out, jsonLine(out, JSON.stringify(object)));
 }
 
 /** Writes a remark: on a terminal below the output; otherwise on standard error, so that a pipe gets only data. */

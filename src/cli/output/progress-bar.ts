@@ -3,14 +3,6 @@
 import { duration } from '../../text/format.ts';
 import type { TerminalStream } from '../context.ts';
 
-export interface Progress {
-  advance(amount: number): void;
-  /** Text beside the bar. */
-  note(text: string): void;
-  /** Clears the bar. */
-  end(): void;
-}
-
 const BAR_WIDTH = 24;
 const BAR_INTERVAL_MS = 100;
 const LINE_INTERVAL_MS = 5_000;
@@ -32,7 +24,7 @@ export function createProgress(
   title: string,
   total: number | null,
   options: ProgressOptions = {},
-): Progress {
+) {
   const {
     describeAmount = megabytes,
     writeLine = (line) => void stream.write(`${line}\n`),
@@ -72,15 +64,17 @@ export function createProgress(
     show();
   };
   return {
-    advance(amount) {
+    advance(amount: number): void {
       done += amount;
       showWhenDue();
     },
-    note(text) {
+    /** Text beside the bar. */
+    note(text: string): void {
       note = text;
       showWhenDue();
     },
-    end() {
+    /** Clears the bar. */
+    end(): void {
       if (stream.isTTY) stream.write('\r\u001b[K');
     },
   };

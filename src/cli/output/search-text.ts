@@ -1,7 +1,7 @@
 /** What can be typed after `lanescan search`, as in the search box of the explorer, as parameters of the search. */
 import type { LookupMatch } from '../../api/routes/names-schema.ts';
 import type { RawParameters } from '../../domain/filters/search-parameters.ts';
-import { meaningsOf, searchableText } from '../../domain/filters/search-text.ts';
+import { LANE_TEXT, meaningsOf, searchableText } from '../../domain/filters/search-text.ts';
 import { statuses } from '../../domain/lifecycle.ts';
 import { networkOfText } from '../../domain/networks/network-names.ts';
 import { networkBySelector } from '../../domain/networks/networks.ts';
@@ -11,7 +11,6 @@ import { selectorOf, statusesOf } from '../commands/filter-flags.ts';
 import type { Records } from '../commands/records-interface.ts';
 import { clipped } from './terminal-text.ts';
 
-const LANE = /^(.+?)\s*(?:→|->|=>|>|\sto\s)\s*(.+)$/i;
 const MAX_NAMED = 5;
 
 /** Parameters, or a text that only the records can explain. */
@@ -36,7 +35,7 @@ export function parametersOfText(words: readonly string[], command: Command): Te
     case 'shortened':
       return { lookUp: text };
   }
-  const [, source, dest] = LANE.exec(text) ?? [];
+  const [, source, dest] = LANE_TEXT.exec(text) ?? [];
   if (source !== undefined && dest !== undefined) {
     return {
       parameters: [
@@ -80,27 +79,19 @@ export async function parametersOfLookUp(
   );
 }
 
-const kindWords: Readonly<Record<LookupMatch['kind'], string>> = {
-  message: 'message',
-  transaction: 'transaction',
-  address: 'address',
-  label: 'label',
-  token: 'token',
-  router: 'router',
-  onRamp: 'on-ramp',
-  offRamp: 'off-ramp',
-};
+/** @example kindWords('onRamp') // 'on-ramp' */
+function kindWords(kind: LookupMatch['kind']): string {
+  return kind.replace('Ramp', '-ramp');
+}
 
 function matchWords({ kind, value, name, chainSelector }: LookupMatch): string {
   const network = chainSelector === null ? '' : ` on ${networkWords(chainSelector)}`;
-  return `${kindWords[kind]} ${name === null ? '' : `${clipped(printable(name), 20)} `}${printable(value)}${network}`;
+  return `${kindWords(kind)} ${name === null ? '' : `${clipped(printable(name), 20)} `}${printable(value)}${network}`;
 }
 
 function networkWords(selector: string): string {
   return networkBySelector(selector)?.name ?? selector;
 }
-
-const roleWords = { router: 'the router', onRamp: 'the on-ramp', offRamp: 'the off-ramp' } as const;
 
 /** What to do with an address that no message has as a party or a token, but that is known as a contract. */
 export async function contractHint(parameters: RawParameters, records: Records): Promise<string> {
@@ -113,8 +104,8 @@ export async function contractHint(parameters: RawParameters, records: Records):
     return ` It is a token on ${network}${match.name === null ? '' : ` that calls itself ${printable(match.name)}`}: fees may be paid in it, but no message transfers it.`;
   if (match.kind !== 'router' && match.kind !== 'onRamp' && match.kind !== 'offRamp') return '';
   if (match.remoteChainSelector === null)
-    return ` It is ${roleWords[match.kind]} of ${network}: lanescan search --source ${network}`;
+    return ` It is the ${kindWords(match.kind)} of ${network}: lanescan search --source ${network}`;
   const remote = networkWords(match.remoteChainSelector);
   const [from, to] = match.kind === 'offRamp' ? [remote, network] : [network, remote];
-  return ` It is ${roleWords[match.kind]} of this lane: lanescan search ${from} to ${to}`;
+  return ` It is the ${kindWords(match.kind)} of this lane: lanescan search ${from} to ${to}`;
 }

@@ -12,7 +12,6 @@ export interface Column<Row> {
 
 const GAP = '  ';
 
-/** The widest cell of each column, titles included. */
 export function columnWidths<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): readonly number[] {
   return columns.map(({ title, minWidth = 0, cell }) =>
     Math.max(cellsOf(title), minWidth, ...rows.map((row) => cellsOf(cell(row, Number.POSITIVE_INFINITY)))),
@@ -32,7 +31,6 @@ interface LineOptions<Row> {
   readonly isCut?: boolean;
 }
 
-/** The rows as lines, below the titles. */
 export function tableText<Row>(rows: readonly Row[], options: LineOptions<Row>): string {
   const { columns, widths = columnWidths(columns, rows), paint = (text) => text } = options;
   const { hasTitles = true, isCut = true } = options;

@@ -1,6 +1,4 @@
-/**
- * Text for a terminal: width in cells, wrapping, colours.
- */
+/** Text for a terminal: width in cells, wrapping, colours. */
 import { decodePercent, hasUnescapedPassword } from '../../base/url-parts.ts';
 import { printable } from '../../text/format.ts';
 import type { TerminalStream } from '../context.ts';

@@ -23,12 +23,17 @@ const MAX_ITEMS = 32;
 /** Longer texts are cut off: they are shown to people. */
 const MAX_TEXT_LENGTH = 1_000;
 
-/** Reads the values of a list of types, as the arguments of an error are encoded; undefined where they do not fit. */
-export function readValues(types: readonly AbiType[], data: Uint8Array): readonly AbiValue[] | undefined {
+/**
+ * Reads the values of a list of types, as the arguments of an error are encoded; undefined where they do not fit.
+ *
+ * @param base where they begin, and where the offsets of dynamic values are counted from
+ */
+export function readValues(types: readonly AbiType[], data: Uint8Array, base = 0, depth = 0) {
   const values: AbiValue[] = [];
-  let at = 0;
+  let at = base;
   for (const type of types) {
-    const value = readValue(type, data, at, 0, 0);
+    const offset = isDynamic(type) ? readLength(data, at) : at - base;
+    const value = offset === undefined ? undefined : readValue(type, data, base + offset, depth);
     if (!value) return undefined;
     values.push(value);
     at += headBytes(type);
@@ -36,27 +41,8 @@ export function readValues(types: readonly AbiType[], data: Uint8Array): readonl
   return values;
 }
 
-/** @param base where the offsets of dynamic values are counted from */
-function readValue(
-  type: AbiType,
-  data: Uint8Array,
-  at: number,
-  base: number,
-  depth: number,
-): AbiValue | undefined {
+function readValue(type: AbiType, data: Uint8Array, at: number, depth: number): AbiValue | undefined {
   if (depth > MAX_DEPTH) return undefined;
-  if (!isDynamic(type)) return readInPlace(type, data, at, at, depth);
-  const offset = readLength(data, at);
-  return offset === undefined ? undefined : readInPlace(type, data, base + offset, base + offset, depth);
-}
-
-function readInPlace(
-  type: AbiType,
-  data: Uint8Array,
-  at: number,
-  base: number,
-  depth: number,
-): AbiValue | undefined {
   switch (type.kind) {
     case 'word': {
       const word = data.subarray(at, at + WORD_BYTES);
@@ -82,29 +68,16 @@ function readInPlace(
       return readMembers(
         type.members.map((member) => member.type),
         data,
-        base,
+        at,
         depth,
       );
   }
 }
 
-function readMembers(
-  types: readonly AbiType[],
-  data: Uint8Array,
-  base: number,
-  depth: number,
-): AbiValue | undefined {
-  const texts: string[] = [];
-  let isCut = false;
-  let at = base;
-  for (const type of types) {
-    const value = readValue(type, data, at, base, depth + 1);
-    if (!value) return undefined;
-    texts.push(value.text);
-    isCut ||= value.isCut;
-    at += headBytes(type);
-  }
-  return { text: cutText(`[${texts.join(', ')}]`), isCut };
+function readMembers(types: readonly AbiType[], data: Uint8Array, base: number, depth: number) {
+  const values = readValues(types, data, base, depth + 1);
+  const text = cutText(`[${values?.map((value) => value.text).join(', ')}]`);
+  return values && { text, isCut: values.some(({ isCut }) => isCut) };
 }
 
 /** An offset or a length; undefined where it cannot be one. */

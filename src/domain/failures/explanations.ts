@@ -267,22 +267,17 @@ const explanations: readonly {
   },
 ];
 
-/** Undefined where there is none for an error of this origin. */
 function entryOf(name: string, origin: Origin): Entry | undefined {
   return explanations.find(({ from, errors }) => from.includes(origin) && Object.hasOwn(errors, name))
     ?.errors[name];
 }
 
-/** Whether there is an explanation of errors with this name, whatever their origin. */
 export function isExplained(name: string): boolean {
   return explanations.some(({ errors }) => Object.hasOwn(errors, name));
 }
 
 /** Where the off-ramp cut off the numbers of an explanation, its title replaces the sentence. */
-export function explainError(
-  { name, arguments: given }: DecodedError,
-  origin: Origin,
-): Explanation | undefined {
+export function explainError({ name, arguments: given }: DecodedError, origin: Origin) {
   const entry = entryOf(name, origin);
   if (typeof entry !== 'function') return entry;
   let isComplete = true;

@@ -17,15 +17,12 @@ import {
 import { type DecodedError, decodeRevertData, type ErrorTable, type RevertData } from './revert-data.ts';
 import type { Speaker } from './speakers.ts';
 
-/** What is known of an attempt to execute a message. */
 export interface FailedAttempt {
-  /** What the execution returned. */
   readonly returnData: Uint8Array;
   /** Of the whole execution, where the off-ramp says so. */
   readonly gasUsed?: bigint | undefined;
   /** That the message has for its receiver. */
   readonly gasLimit?: bigint | undefined;
-  /** Of the message. */
   readonly version?: string | null | undefined;
   /** Whether it is of the whole call of the off-ramp, which checks the message before it executes it. */
   readonly isWhole?: boolean;
@@ -42,7 +39,6 @@ export interface FailureReason extends RevertData {
   /** One sentence, which says whose claim it is. It may hold text of untrusted contracts. */
   readonly text: string;
   readonly fixableBy: Fixer;
-  /** What to do, in one or two sentences. */
   readonly advice: string;
 }
 
@@ -63,20 +59,17 @@ export function failureReason(attempt: FailedAttempt, errors?: readonly ErrorTab
   const decoded = decodeRevertData(attempt.returnData, errors);
   const origin = originOf(decoded, attempt);
   // From 2.0 on, off-ramps ask receivers, pools and verifiers during the execution and hand on what these revert with.
-  const isGuarded = origin !== 'execution' || isBefore20(attempt.version);
+  const isGuarded = origin !== 'execution' || (attempt.version != null && !usesVerifiers(attempt.version));
   const place = isGuarded ? places[origin] : handedOn;
   return { ...decoded, saidBy: place.saidBy, ...wordsOf(decoded, place, origin, attempt) };
-}
-
-function isBefore20(version: string | null | undefined): boolean {
-  return typeof version === 'string' && !usesVerifiers(version);
 }
 
 function wordsOf(decoded: RevertData, place: Place, origin: Origin, attempt: FailedAttempt): Words {
   const { error, data } = decoded;
   const { subject, fixableBy, advice, saidBy } = place;
   if (!error) return data === '0x' ? withoutReason(place, attempt) : unknownError(place, data);
-  const { name, isFromOperator } = error;
+  const { name } = error;
+  const isFromOperator = error.namedBy === 'operator';
   const first = error.arguments[0]?.value;
   const explained = (explanation: Explanation, title: string, detail = ''): Words => ({
     code: name,
@@ -90,7 +83,9 @@ function wordsOf(decoded: RevertData, place: Place, origin: Origin, attempt: Fai
     if (name === 'Error') {
       const message = first === undefined ? 'a message that was cut off' : quoted(first);
       const title = `${subject} reverted with ${message}`;
-      return explained(explainText(subject, first, error.isCut), title, withoutNumbers(first ?? ''));
+      // Messages that differ in numbers and addresses only are of one group.
+      const detail = (first ?? '').replace(/0x[0-9a-f]+|\d+/gi, '#');
+      return explained(explainText(subject, first, error.cut), title, detail);
     }
     if (name === 'Panic' && first)
       return explained(explainPanic(subject, first), `${subject} stopped: ${panicText(first)}`, first);
@@ -204,17 +199,12 @@ function unknownError({ subject, fixableBy, advice }: Place, data: string): Word
 }
 
 /** As in code: `TokenRateLimitReached(minWaitInSeconds: 60, …)`. Text that could be taken for more than a value is quoted. */
-export function writtenError({ name, arguments: given, isCut }: DecodedError): string {
+export function writtenError({ name, arguments: given, cut }: DecodedError): string {
   const list = given.map((argument) => {
     const value = /^[\w\s,[\]…-]*$/.test(argument.value) ? argument.value : quoted(argument.value);
     return argument.name ? `${argument.name}: ${value}` : value;
   });
-  return `${name}(${[...list, ...(isCut ? ['…'] : [])].join(', ')})`;
-}
-
-/** Messages that differ in numbers and addresses only are of one group. */
-function withoutNumbers(text: string): string {
-  return text.replace(/0x[0-9a-f]+|\d+/gi, '#');
+  return `${name}(${[...list, ...(cut ? ['…'] : [])].join(', ')})`;
 }
 
 // ---- Groups: messages that failed for the same cause, whatever the numbers in their errors

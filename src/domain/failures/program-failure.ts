@@ -27,7 +27,6 @@ export type FailedPart = CalledRole | 'off-ramp' | 'later' | 'unknown';
 export interface RaisedError {
   /** The program that raised it; undefined where the log was cut off. */
   readonly program: string | undefined;
-  /** The part of the execution in which it was raised. */
   readonly part: FailedPart;
   /** Of a custom error. */
   readonly number: number | undefined;
@@ -65,16 +64,21 @@ export function raisedError(failure: ProgramFailure): RaisedError {
   const [program] = stack;
   const part = partOf(stack, failure);
   const [, , failedText = ''] = (at >= 0 && FAILED.exec(logs[at] ?? '')) || [];
-  const own = at >= 0 ? ownLines(logs.slice(0, at)) : [];
+  // What the failing program wrote after its last call, without the prefix.
+  const lines = logs.slice(0, Math.max(at, 0));
+  const own = lines
+    .slice(lines.findLastIndex((line) => FRAME.test(line)) + 1)
+    .flatMap((line) => (line.startsWith(LOG) ? [line.slice(LOG.length)] : []));
   const runtime = runtimeError(failure.error);
-  const units = logs.map((line) => CONSUMED.exec(line)).find((match) => match && match[1] === program);
+  const units = logs.map((line) => CONSUMED.exec(line)).find((match) => match?.[1] === program);
   const isUsedUp =
-    USED_UP.test(failedText) || runtime.name === 'ComputationalBudgetExceeded' || isMeterLine(logs);
-  const words = own.at(-1);
-  const common = { program, part, words: words?.slice(0, MAX_WORDS) };
+    USED_UP.test(failedText) ||
+    runtime.name === 'ComputationalBudgetExceeded' ||
+    // The virtual machine's own line, which has no prefix of a program.
+    logs.some((line) => line.startsWith('Program failed to complete: exceeded'));
+  const common = { program, part, words: own.at(-1)?.slice(0, MAX_WORDS) };
   if (isUsedUp) {
-    const isAll = units !== undefined && units !== null && units[2] === units[3];
-    const unitsUsedUp = isAll ? Number(units[3]) : undefined;
+    const unitsUsedUp = units && units[2] === units[3] ? Number(units[3]) : undefined;
     return { ...common, number: undefined, name: OUT_OF_COMPUTE, isClaimed: false, unitsUsedUp };
   }
   const { number } = runtime;
@@ -115,17 +119,6 @@ function partOf(stack: readonly string[], failure: ProgramFailure): FailedPart {
 
 function roleOf(program: string | undefined, { roles }: ProgramFailure): CalledRole | undefined {
   return program !== undefined && Object.hasOwn(roles, program) ? roles[program] : undefined;
-}
-
-/** What the failing program wrote after its last call, without the prefix. */
-function ownLines(before: readonly string[]): readonly string[] {
-  const begin = before.findLastIndex((line) => FRAME.test(line)) + 1;
-  return before.slice(begin).flatMap((line) => (line.startsWith(LOG) ? [line.slice(LOG.length)] : []));
-}
-
-/** The virtual machine's own line, which has no prefix of a program. */
-function isMeterLine(logs: readonly string[]): boolean {
-  return logs.some((line) => /^Program failed to complete: exceeded/.test(line));
 }
 
 /** Of the transaction's error: a custom number, or the name that the runtime has for it. */

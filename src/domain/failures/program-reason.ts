@@ -74,7 +74,6 @@ const noProgram: Explanation = {
   fixableBy: 'receiver-owner',
   advice: `A program has to be deployed there. ${EXECUTE}`,
 };
-/** One explanation of several errors. */
 const sharedBy = (names: string, explanation: Explanation): Readonly<Record<string, Explanation>> =>
   Object.fromEntries(names.split(/\s+/).map((name) => [name, explanation]));
 
@@ -224,9 +223,8 @@ export function programFailureReason(failure: ProgramFailure, computeUnits?: num
               ...(raised.program === undefined ? [] : [{ name: 'program', value: raised.program }]),
               ...(raised.number === undefined ? [] : [{ name: 'number', value: String(raised.number) }]),
             ],
-            isCut: false,
-            isFromOperator: false,
-            ...(raised.isClaimed && raised.name !== undefined && { isFromProgram: true as const }),
+            cut: false,
+            namedBy: raised.isClaimed && raised.name !== undefined ? 'program' : 'lanescan',
           },
     wrappers: [],
     data: '0x',
@@ -269,10 +267,7 @@ function explanationOf(raised: RaisedError, computeUnits: number | undefined): T
   return { ...explanation, text, title: text };
 }
 
-function describe(
-  { name, number, words, program, isClaimed }: RaisedError,
-  { subject }: Place,
-): { readonly text: string; readonly title: string } {
+function describe({ name, number, words, program, isClaimed }: RaisedError, { subject }: Place) {
   const written =
     name === undefined
       ? number === undefined

@@ -11,21 +11,15 @@ import { libraryErrors } from './library-errors.ts';
 /** Custom errors by their selectors. */
 export type ErrorTable = ReadonlyMap<string, AbiSignature>;
 
-export interface ErrorArgument {
-  /** Undefined where the signature has no name for it. */
-  readonly name: string | undefined;
-  readonly value: string;
-}
-
+/** As the API writes it. */
 export interface DecodedError {
   readonly name: string;
-  readonly arguments: readonly ErrorArgument[];
+  /** The name is null where the signature has none. */
+  readonly arguments: readonly { readonly name: string | null; readonly value: string }[];
   /** The off-ramp has cut off its data; arguments may be missing, or the last one incomplete. */
-  readonly isCut: boolean;
-  /** Whether the name is not from our own tables but from the ABIs of the operator. */
-  readonly isFromOperator: boolean;
-  /** The name is the claim of a program, in its log. */
-  readonly isFromProgram?: true;
+  readonly cut: boolean;
+  /** Whose name it is: of our tables, of the ABIs of the operator, or the claim of a program in its log. */
+  readonly namedBy: 'lanescan' | 'operator' | 'program';
 }
 
 export interface RevertData {
@@ -80,7 +74,6 @@ export const knownErrors: ErrorTable = errorTable([...languageErrors, ...ccipErr
 
 let operatorErrors: ErrorTable = new Map();
 
-/** Replaces the errors that the operator has added to the known ones. */
 export function defineErrors(errors: ErrorTable): void {
   operatorErrors = errors;
 }
@@ -96,8 +89,11 @@ export function decodeRevertData(
   for (;;) {
     const decoded = decodeError(inner, errors, isCut);
     const wrapped = wrappers.length < MAX_WRAPPERS ? decoded?.wrapped : undefined;
-    if (!decoded || !wrapped?.bytes)
-      return { wrappers, error: decoded?.error ?? null, data: shownData(inner) };
+    if (!decoded || !wrapped?.bytes) {
+      const shown = `0x${hex.encode(inner.subarray(0, MAX_SHOWN_BYTES))}`;
+      const shownData = inner.length > MAX_SHOWN_BYTES ? `${shown}…` : shown;
+      return { wrappers, error: decoded?.error ?? null, data: shownData };
+    }
     wrappers.push(decoded.error);
     inner = wrapped.bytes;
     isCut ||= wrapped.isCut || inner.length === MAX_RETURN_BYTES;
@@ -113,7 +109,8 @@ function decodeError(
   const selector = hex.encode(data.subarray(0, SELECTOR_BYTES));
   for (const table of errors) {
     const signature = table.get(selector);
-    const decoded = signature && decodeAs(signature, data, isCut, table !== knownErrors);
+    const decoded =
+      signature && decodeAs(signature, data, isCut, table === knownErrors ? 'lanescan' : 'operator');
     if (decoded) return decoded;
   }
   return undefined;
@@ -123,7 +120,7 @@ function decodeAs(
   { name, parameters }: AbiSignature,
   data: Uint8Array,
   isCut: boolean,
-  isFromOperator: boolean,
+  namedBy: DecodedError['namedBy'],
 ): ReturnType<typeof decodeError> {
   const values = readValues(
     parameters.map(({ type }) => type),
@@ -131,7 +128,7 @@ function decodeAs(
   );
   // Data that does not fit belongs to another error with the same selector, unless its end is missing.
   if (!values)
-    return isCut ? { error: { name, arguments: [], isCut, isFromOperator }, wrapped: undefined } : undefined;
+    return isCut ? { error: { name, arguments: [], cut: true, namedBy }, wrapped: undefined } : undefined;
   const names = wrapperArguments[name] ?? [];
   // Where versions disagree about the argument's name, it is the one of bytes.
   const at = parameters.findIndex(
@@ -141,15 +138,10 @@ function decodeAs(
       (parameter.name === undefined || names.includes(parameter.name)),
   );
   const shown = values.flatMap(({ text }, index) =>
-    index === at ? [] : [{ name: parameters[index]?.name, value: text }],
+    index === at ? [] : [{ name: parameters[index]?.name ?? null, value: text }],
   );
   return {
-    error: { name, arguments: shown, isCut: values.some((value) => value.isCut), isFromOperator },
+    error: { name, arguments: shown, cut: values.some((value) => value.isCut), namedBy },
     wrapped: values[at],
   };
-}
-
-function shownData(data: Uint8Array): string {
-  const shown = data.subarray(0, MAX_SHOWN_BYTES);
-  return `0x${hex.encode(shown)}${shown.length < data.length ? '…' : ''}`;
 }

@@ -3,11 +3,11 @@
  *
  * Layout before base64url: one version byte, a MAC of 16 bytes over version and payload, the payload (JSON, all of it
  * ASCII). The MAC's key is a secret of the store. The content is checked against the bounds of a request all the
- * same (`filter-kinds.ts`).
+ * same (`parameter-values.ts`).
  */
 import { ApiError } from '../errors.ts';
-import { hasMembers, isMessageId, isObject, isTime } from './filter-kinds.ts';
 import { type FilterName, filterTable } from './filter-table.ts';
+import { hasMembers, isMessageId, isObject, isTime } from './parameter-values.ts';
 import { type Filters, isTimeRange, type PageKey, type View } from './query.ts';
 
 const VERSION = String.fromCharCode(3);
@@ -29,7 +29,6 @@ export interface CursorMac {
   verify(data: string, mac: string): boolean;
 }
 
-/** Filters, view, and the key of the last message of the page. */
 interface Payload {
   readonly f: Filters;
   readonly v: View;

@@ -12,14 +12,14 @@ import {
   addressKind,
   type FilterKind,
   hashKind,
+  MAX_MESSAGE_IDS,
   messageIdsKind,
   selectorKind,
   statusesKind,
   switchKind,
   termsKind,
   timeKind,
-} from './filter-kinds.ts';
-import { MAX_MESSAGE_IDS } from './parameter-values.ts';
+} from './parameter-values.ts';
 
 interface Filter<T> {
   readonly kind: FilterKind<T>;
@@ -113,7 +113,12 @@ export const filterTable = {
       'a transaction hash of either side (any transaction of the message), a message id, a sender or a receiver.',
     example: '0x779877A7B0D9E8603169DdbD7836e478b4624789',
     matches: (terms, message) => {
-      const addresses = [senderOf(message), receiverOf(message), ...tokensAndPoolsOf(message)];
+      const tokensAndPools = message.tokenAmounts.flatMap((token) => [
+        addressAt('source', token.sourceTokenAddress, message),
+        addressAt('dest', token.destTokenAddress, message),
+        addressAt('source', token.sourcePoolAddress, message),
+      ]);
+      const addresses = [senderOf(message), receiverOf(message), ...tokensAndPools];
       const hashes = [sendTransactionOf(message), receiptTransactionOf(message)];
       return terms.every(
         (term) =>
@@ -166,12 +171,4 @@ function sendTransactionOf(message: Message): BytesHex | undefined {
 function receiptTransactionOf(message: Message): BytesHex | undefined {
   const hash = message.receiptTransactionHash;
   return hash === null ? undefined : parseTransactionHash(hash, familyAt('dest', message))?.bytes;
-}
-
-function tokensAndPoolsOf(message: Message): readonly (BytesHex | undefined)[] {
-  return message.tokenAmounts.flatMap((token) => [
-    addressAt('source', token.sourceTokenAddress, message),
-    addressAt('dest', token.destTokenAddress, message),
-    addressAt('source', token.sourcePoolAddress, message),
-  ]);
 }

@@ -7,7 +7,6 @@ import { filterNames, filterTable } from './filter-table.ts';
 import { InvalidValueError, type ParameterParser, shortened, wholeNumber } from './parameter-values.ts';
 import { DEFAULT_LIMIT, type Filters, isTimeRange, MAX_LIMIT, type SearchQuery, type View } from './query.ts';
 
-/** An error lists at most this many problems. */
 const MAX_PROBLEMS = 20;
 
 export const searchParameterNames = [...filterNames, 'cursor', 'limit', 'view'] as const;
@@ -28,28 +27,22 @@ const noCursors: Pick<CursorCodec, 'decode'> = {
  * the codec of the store; without it cursors are rejected.
  */
 export function parseSearch(raw: RawParameters, cursors = noCursors): SearchQuery {
-  const cursorText = raw.find(([name]) => name === 'cursor')?.[1];
-  if (cursorText !== undefined) rejectFiltersBesideCursor(raw);
-
-  const problems: ParameterProblem[] = [];
-  const values = singleValues(raw, searchParameterNames, problems);
-  const filters = filtersOf(values, problems);
-  const { limit = DEFAULT_LIMIT, view } = parseEach(values, pageParsers, problems);
-  throwProblems(problems);
-
-  if (cursorText === undefined) return { filters, view: view ?? 'full', limit, after: null };
-  const cursor = cursors.decode(cursorText);
+  if (raw.some(([name]) => name === 'cursor')) rejectFiltersBesideCursor(raw);
+  const { filters, cursor: text, limit = DEFAULT_LIMIT, view } = parseFilters(raw, pageParsers);
+  if (text === undefined) return { filters, view: view ?? 'full', limit, after: null };
+  const cursor = cursors.decode(text);
   return { filters: cursor.filters, view: view ?? cursor.view, limit, after: cursor.after };
 }
 
-/** Parses the filters and the other parameters of a path without pages. Throws an ApiError that names every invalid one. */
-export function parseFilters<T extends object>(
-  raw: RawParameters,
-  parsers: Parsers<T>,
-): Partial<T> & { readonly filters: Filters } {
+/** Parses the filters and the other parameters of a path. Throws an ApiError that names every invalid one. */
+export function parseFilters<T extends object>(raw: RawParameters, parsers: Parsers<T>) {
   const problems: ParameterProblem[] = [];
   const values = singleValues(raw, [...filterNames, ...Object.keys(parsers)], problems);
-  const filters = filtersOf(values, problems);
+  const filters: Filters = parseEach(values, filterParsers, problems);
+  if (!isTimeRange(filters)) {
+    const problem = 'must be later than sentAfter, by a millisecond at least';
+    problems.push({ parameter: 'sentBefore', problem });
+  }
   const others = parseEach(values, parsers, problems);
   throwProblems(problems);
   return { ...others, filters };
@@ -66,7 +59,8 @@ export function view(text: string): View {
   throw new InvalidValueError('takes full or summary');
 }
 
-const pageParsers: Parsers<{ limit: number; view: View }> = {
+const pageParsers: Parsers<{ cursor: string; limit: number; view: View }> = {
+  cursor: (text) => text,
   limit: (text) => wholeNumber(1, MAX_LIMIT)(text.length > 6 ? '' : text),
   view,
 };
@@ -76,13 +70,13 @@ function parseEach<T extends object>(
   values: ReadonlyMap<string, string>,
   parsers: Parsers<T>,
   problems: ParameterProblem[],
-  isMissing: (name: string) => boolean = () => false,
+  missing: readonly string[] = [],
 ): Partial<T> {
   const parsed: Partial<T> = {};
   for (const name of Object.keys(parsers) as (keyof T & string)[]) {
     const text = values.get(name);
     if (text === undefined) {
-      if (isMissing(name)) problems.push({ parameter: name, problem: 'is required' });
+      if (missing.includes(name)) problems.push({ parameter: name, problem: 'is required' });
       continue;
     }
     try {
@@ -96,22 +90,8 @@ function parseEach<T extends object>(
   return parsed;
 }
 
-function filtersOf(values: ReadonlyMap<string, string>, problems: ParameterProblem[]): Filters {
-  const filters: Filters = parseEach(values, filterParsers, problems);
-  if (!isTimeRange(filters)) {
-    problems.push({
-      parameter: 'sentBefore',
-      problem: 'must be later than sentAfter, by a millisecond at least',
-    });
-  }
-  return filters;
-}
-
-/** For a path without parameters. */
 export function rejectParameters(raw: RawParameters): void {
-  const problems: ParameterProblem[] = [];
-  singleValues(raw, [], problems);
-  throwProblems(problems);
+  parseParameters(raw, {});
 }
 
 /** For a path with its own parameters: parses those that were sent. The error names every invalid one. */
@@ -122,13 +102,8 @@ export function parseParameters<T extends object>(
 ): Partial<T> {
   const problems: ParameterProblem[] = [];
   const values = singleValues(raw, Object.keys(parsers), problems);
-  const given = new Set(raw.map(([name]) => name));
-  const parsed = parseEach<T>(
-    values,
-    parsers,
-    problems,
-    (name) => (required as readonly string[]).includes(name) && !given.has(name),
-  );
+  const missing = required.filter((name) => !raw.some(([given]) => given === name));
+  const parsed = parseEach<T>(values, parsers, problems, missing);
   throwProblems(problems);
   return parsed;
 }
@@ -145,11 +120,7 @@ function rejectFiltersBesideCursor(raw: RawParameters): void {
   );
 }
 
-function singleValues(
-  raw: RawParameters,
-  known: readonly string[],
-  problems: ParameterProblem[],
-): Map<string, string> {
+function singleValues(raw: RawParameters, known: readonly string[], problems: ParameterProblem[]) {
   const values = new Map<string, string>();
   for (const [name, value] of raw) {
     if (!known.includes(name)) {

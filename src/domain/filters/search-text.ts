@@ -8,15 +8,10 @@
 import { addressBytes, transactionHashBytes } from '../addresses.ts';
 import { type Status, statuses } from '../lifecycle.ts';
 import { networkOfText } from '../networks/network-names.ts';
-import { knownNetworks } from '../networks/networks.ts';
+import { knownNetworks, type Network } from '../networks/networks.ts';
 
 /** A network, as far as a search needs it. */
-export interface NamedNetwork {
-  readonly selector: string;
-  readonly name: string;
-  readonly displayName: string;
-  readonly chainId: string;
-}
+export type NamedNetwork = Pick<Network, 'selector' | 'name' | 'displayName' | 'chainId'>;
 
 export type Meaning =
   /** 32 bytes in hex: a message id, or a transaction on either side. */
@@ -161,7 +156,7 @@ function statusMeanings(text: string, words: ReadingOptions['statusWords'] = {})
     .map((status) => ({ kind: 'status', status }));
 }
 
-const LANE_TEXT = /^(.+?)\s*(?:→|->|=>|>|\sto\s)\s*(.+)$/i;
+export const LANE_TEXT = /^(.+?)\s*(?:→|->|=>|>|\sto\s)\s*(.+)$/i;
 
 function laneMeanings(text: string, known: readonly NamedNetwork[]): readonly Meaning[] {
   const [, from = '', to = ''] = LANE_TEXT.exec(text) ?? [];

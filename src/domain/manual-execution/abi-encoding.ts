@@ -25,7 +25,6 @@ import {
 export type { Hex };
 
 export interface AbiFunction extends AbiSignature {
-  /** Name and types. */
   readonly signature: string;
   /** In hexadecimal without `0x`. */
   readonly selector: string;
@@ -46,7 +45,6 @@ export function parseFunction(text: string): AbiFunction {
   return { ...parsed, signature: canonicalSignature(parsed), selector: selectorOf(parsed) };
 }
 
-/** The types of a list of values, without a function. */
 export function membersOf(text: string): readonly AbiMember[] {
   const members = parseMembers(text);
   if (!members) throw new Error(`"${text}" is not a list of members.`);
@@ -60,10 +58,7 @@ export function encodeCall(
   return `0x${selector}${hex.encode(encodeMembers(parameters, values))}`;
 }
 
-export function encodeMembers(
-  members: readonly AbiMember[],
-  values: Readonly<Record<string, AbiInput>>,
-): Uint8Array {
+export function encodeMembers(members: readonly AbiMember[], values: Readonly<Record<string, AbiInput>>) {
   return encodeSequence(
     members.map(({ name = '', type }) => {
       const value = values[name];

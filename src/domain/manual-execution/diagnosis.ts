@@ -8,8 +8,7 @@
  */
 import { type FailedAttempt, type FailureReason, failureReason } from '../failures/failure-reason.ts';
 import { bytesOf, type Hex } from './abi-encoding.ts';
-import { type MessageOrder, whySkipped } from './message-order.ts';
-import type { PreparedExecution } from './prepared-execution.ts';
+import { type MessageOrder, type PreparedExecution, whySkipped } from './prepared-execution.ts';
 import { transactionGas } from './transaction-gas.ts';
 
 export interface SimulatedCall {
@@ -48,11 +47,9 @@ export interface Diagnosis {
   readonly gas: bigint | null;
   /** Why the gas is not an estimate; null where it is, and where the execution would not succeed. */
   readonly gasNote: string | null;
-  /** Why it would fail. */
   readonly reason: FailureReason | null;
   /** When the off-ramp takes it from anybody; null where that is not known or not what it waits for. */
   readonly opensAt: string | null;
-  /** Of the simulation. */
   readonly block: BlockMoment;
 }
 
@@ -70,7 +67,6 @@ const SIMULATION_SENDER: Hex = '0x00c11c11c11c11c11c11c11c11c11c11c11c11c1';
 const MAX_TRIED_GAS = 10_000_000n;
 /** Steps of the search for the least gas limit; they narrow a factor of 5,000 down to less than a seventh. */
 const SEARCH_STEPS = 6;
-/** A found gas limit is rounded up to this. */
 const GAS_UNIT = 10_000n;
 
 const STATE_SUCCESS = 2n;
@@ -125,7 +121,10 @@ export async function diagnose(
   if (rejection?.code === 'ManualExecutionNotYetEnabled') {
     const seconds = thresholdCall ? wordIn(thresholdOutcome, thresholdCall.word) : undefined;
     const opensAt = openingTime(committedAt, seconds);
-    return { ...base, outcome: 'not-yet', text: notYet(opensAt, execution), reason: execution, opensAt };
+    const when = opensAt === null ? 'Later' : `From ${opensAt} on`;
+    const then = execution === null ? '' : ` It would fail now: ${execution.text}`;
+    const text = `${when} anybody may execute the message; until then the off-ramp leaves it to the regular execution.${then}`;
+    return { ...base, outcome: 'not-yet', text, reason: execution, opensAt };
   }
   if (rejection?.code === 'RootNotCommitted')
     return { ...base, outcome: 'not-yet', text: rejection.text, reason: rejection };
@@ -156,14 +155,16 @@ export async function diagnose(
   });
   if (execution === null) return success(gasLimit);
 
+  // A receiver that runs out of gas may hide it behind any other error.
   const canSearch =
-    gasLimit === undefined && mayWantGas(execution) && prepared.gasLimit * 2n <= MAX_TRIED_GAS;
+    gasLimit === undefined && execution.saidBy === 'receiver' && prepared.gasLimit * 2n <= MAX_TRIED_GAS;
   if (!canSearch) return failure(execution);
   // A receiver that uses up all gas may take longer than an endpoint gives it. That it fails is known all the same.
   const helps = await succeedsWith(MAX_TRIED_GAS).catch(() => undefined);
   if (helps) return success(await leastGasLimit(prepared.gasLimit, succeedsWith));
   if (execution.code !== 'out-of-gas') return failure(execution);
-  return failure(helps === false ? withoutEnd(execution) : withUntriedGas(execution));
+  if (helps === false) return failure(withoutEnd(execution));
+  return failure({ ...execution, text: `${execution.text} Whether more gas helps could not be found out.` });
 }
 
 type Terms = Omit<FailedAttempt, 'returnData'>;
@@ -180,16 +181,8 @@ function reasonOf(outcome: CallOutcome | undefined, terms: Terms): FailureReason
   return failureReason({ returnData: bytesOf(outcome.reverted), ...terms });
 }
 
-/** A receiver that runs out of gas may hide it behind any other error. */
-function mayWantGas({ saidBy }: FailureReason): boolean {
-  return saidBy === 'receiver';
-}
-
 /** The least gas limit that succeeds, between the message's own, which fails, and the highest, which succeeds. */
-async function leastGasLimit(
-  failing: bigint,
-  succeedsWith: (limit: bigint) => Promise<boolean>,
-): Promise<bigint> {
+async function leastGasLimit(failing: bigint, succeedsWith: (limit: bigint) => Promise<boolean>) {
   let low = failing > 0n ? failing : 1n;
   let high = MAX_TRIED_GAS;
   for (let step = 0; step < SEARCH_STEPS; step++) {
@@ -223,16 +216,6 @@ function withoutEnd(reason: FailureReason): FailureReason {
     advice:
       "The receiver's code says when it does this. Once that no longer holds, execute the message manually.",
   };
-}
-
-function withUntriedGas(reason: FailureReason): FailureReason {
-  return { ...reason, text: `${reason.text} Whether more gas helps could not be found out.` };
-}
-
-function notYet(opensAt: string | null, execution: FailureReason | null): string {
-  const when = opensAt === null ? 'Later' : `From ${opensAt} on`;
-  const then = execution === null ? '' : ` It would fail now: ${execution.text}`;
-  return `${when} anybody may execute the message; until then the off-ramp leaves it to the regular execution.${then}`;
 }
 
 function openingTime(committedAt: string | null, seconds: bigint | undefined): string | null {

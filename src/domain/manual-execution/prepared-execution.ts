@@ -4,7 +4,9 @@
  * Inputs are untrusted. The leaves of the batch must come to the committed root, or the hash of the encoded message to the
  * message's id; other inputs are rejected.
  */
+
 import { keccak_256 } from '@noble/hashes/sha3.js';
+import type { FailureReason } from '../failures/failure-reason.ts';
 import {
   type AbiFunction,
   type AbiInput,
@@ -14,13 +16,12 @@ import {
   parseFunction,
 } from './abi-encoding.ts';
 import { dataOf, evmAddressOf, hashOf, hexOf, listOf, UnusableInputsError } from './input-values.ts';
-import { proveLeaf } from './merkle-proof.ts';
-import { type MessageOrder, orderOf } from './message-order.ts';
 import { MESSAGE_V1, readMessageV1 } from './message-v1.ts';
 import {
   attestationNeed,
   type BatchLane,
   LANE_MESSAGE,
+  proveLeaf,
   RAMP_MESSAGE,
   type RampMessage,
   readLaneMessage,
@@ -30,7 +31,6 @@ import { computedGas, type ExecutionGas } from './transaction-gas.ts';
 
 export type ExecutableVersion = '1.2' | '1.5' | '1.6' | '2.0';
 
-/** A call of the off-ramp. */
 export type OffRampCall = ReturnType<typeof callOf>;
 
 export interface PreparedExecution extends ExecutionGas {
@@ -112,9 +112,7 @@ const functions = {
 /** No proof has more leaves. */
 const MAX_LEAVES = 256;
 
-/**
- * @param pause waited for between messages of 1.6, all of which are hashed: a batch may have megabytes
- */
+/** @param pause waited for between messages of 1.6, all of which are hashed: a batch may have megabytes */
 export async function prepareBatch(
   messageId: Hex,
   material: BatchMaterial,
@@ -163,6 +161,7 @@ export async function prepareBatch(
   const { sequenceNumber } = message;
   const execute = (gasLimit?: bigint) => callOf(functions.execute[version], overrides(gasLimit));
   const needs = transfers.map(({ poolData }) => attestationNeed(poolData));
+  const tokenGas = transfers.reduce((sum, { gas }) => sum + (gas ?? 0n), 0n);
   return {
     messageId,
     version,
@@ -174,12 +173,7 @@ export async function prepareBatch(
     execute,
     tellsTokenGas: transfers.every(({ gas }) => gas !== null),
     computedGas: (gasLimit) =>
-      computedGas({
-        data: execute(gasLimit).data,
-        receiver: gasLimit ?? message.gasLimit,
-        others: transfers.reduce((sum, { gas }) => sum + (gas ?? 0n), 0n),
-        transfers: transfers.length,
-      }),
+      computedGas(execute(gasLimit).data, gasLimit ?? message.gasLimit, tokenGas, transfers.length),
     executeAlone: (gasLimit) =>
       encodeCall(functions.executeAlone[version], {
         message: message.withGasLimit(gasLimit),
@@ -236,13 +230,13 @@ export function prepareVerified(
     execute,
     tellsTokenGas: true,
     computedGas: (gasLimit) =>
-      computedGas({
-        data: execute(gasLimit).data,
-        receiver: gasLimit ?? ccipReceiveGasLimit,
+      computedGas(
+        execute(gasLimit).data,
+        gasLimit ?? ccipReceiveGasLimit,
         // It covers the receiver's limit too.
-        others: executionGasLimit > ccipReceiveGasLimit ? executionGasLimit - ccipReceiveGasLimit : 0n,
-        transfers: message.tokenTransfer.length,
-      }),
+        executionGasLimit > ccipReceiveGasLimit ? executionGasLimit - ccipReceiveGasLimit : 0n,
+        message.tokenTransfer.length,
+      ),
     executeAlone: (gasLimit = 0n) =>
       encodeCall(functions.executeAlone['2.0'], {
         message,
@@ -270,4 +264,63 @@ function placesOf<T>(wanted: T, list: readonly T[]): readonly number[] {
 /** @param given by the names of the parameters */
 function callOf(called: AbiFunction, given: Readonly<Record<string, AbiInput>>) {
   return { data: encodeCall(called, given), function: called, arguments: given };
+}
+
+// ---- The order of a sender's messages. Up to 1.6, an off-ramp skips a message with a nonce that was never tried, unless its
+// nonce is the next one of its sender: the transaction succeeds, and the message stays as it is.
+
+export interface MessageOrder {
+  readonly nonce: bigint;
+  /** Asks for the last nonce of the sender that had its turn. */
+  readonly nonceCall: Hex;
+  /** Asks the off-ramp which contract answers that; the word of its answer. Null: the off-ramp itself does. */
+  readonly managerCall: { readonly data: Hex; readonly word: number } | null;
+}
+
+const senderNonce = parseFunction('getSenderNonce(address sender)');
+const inboundNonce = parseFunction('getInboundNonce(uint64 sourceChainSelector,bytes sender)');
+const managerCall = { data: encodeCall(parseFunction('getStaticConfig()'), {}), word: 4 };
+
+/** Null for a message that is executed in any order. */
+export function orderOf(
+  { nonce, sender }: RampMessage,
+  version: '1.2' | '1.5' | '1.6',
+  sourceChainSelector: bigint,
+): MessageOrder | null {
+  if (nonce === 0n) return null;
+  return version === '1.6'
+    ? { nonce, nonceCall: encodeCall(inboundNonce, { sourceChainSelector, sender }), managerCall }
+    : { nonce, nonceCall: encodeCall(senderNonce, { sender }), managerCall: null };
+}
+
+const SKIPPED = 'SkippedIncorrectNonce';
+
+/** Why a message that was never tried would be skipped; null where it is its turn. */
+export function whySkipped(nonce: bigint, lastNonce: bigint): FailureReason | null {
+  const next = lastNonce + 1n;
+  if (nonce === next) return null;
+  const skipped = { code: SKIPPED, saidBy: 'ccip', wrappers: [], error: null, data: '0x' } as const;
+  return nonce > next
+    ? {
+        ...skipped,
+        text:
+          `The off-ramp would skip the message: it has nonce ${nonce}, and an earlier message of the same sender, ` +
+          `with nonce ${next} on this lane, has to be executed first.`,
+        fixableBy: 'anyone',
+        advice: `Execute the sender's messages in the order of their nonces, from ${next} on; then try this one again.`,
+      }
+    : {
+        ...skipped,
+        text:
+          `The off-ramp would skip the message: its nonce ${nonce} is used already, and yet no execution of it is ` +
+          'recorded.',
+        fixableBy: 'unknown',
+        advice:
+          'It may have been executed a moment ago: try again shortly. If this stays so, the off-ramp does not execute it any more.',
+      };
+}
+
+/** Whether sending would cost a fee and change nothing. Receivers may use the name too. */
+export function isSkipped(reason: FailureReason | null): boolean {
+  return reason?.code === SKIPPED && reason.saidBy === 'ccip';
 }

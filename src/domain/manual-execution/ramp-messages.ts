@@ -1,6 +1,7 @@
 /** Messages as off-ramps take them, and up to version 1.6 their leaves in the merkle tree and the tokens they carry. */
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { concatBytes, utf8ToBytes } from '@noble/hashes/utils.js';
+import { hex } from '@scure/base';
 import type { ChainFamily } from '../addresses.ts';
 import { type AbiInput, bytesOf, encodeMembers, type Hex, membersOf, wordOf } from './abi-encoding.ts';
 import {
@@ -116,13 +117,16 @@ export function readLaneMessage(value: unknown, lane: BatchLane, version: '1.2' 
       ]);
     },
     get transfers() {
-      return sourceTokenData.map(version === '1.2' ? bareTransfer : transferOf);
+      return sourceTokenData.map((data) =>
+        version === '1.2' ? { poolData: data, gas: null } : transferOf(data),
+      );
     },
   };
 }
 
 /** A message of 1.6. */
 export function readRampMessage(value: unknown, lane: BatchLane): RampMessage {
+  const { sourceFamily } = lane;
   const fields = fieldsOf(value, 'a message');
   const header = {
     messageId: hashOf(fields.messageId, 'messageId'),
@@ -134,18 +138,14 @@ export function readRampMessage(value: unknown, lane: BatchLane): RampMessage {
   const gasLimit = rampGasLimit(fields);
   const message = {
     header,
-    sender: remoteAddressOf(fields.sender, lane.sourceFamily, 'sender'),
+    sender: remoteAddressOf(fields.sender, sourceFamily, 'sender'),
     data: dataOf(fields.data, 'data'),
     receiver: evmAddressOf(fields.receiver, 'receiver'),
     gasLimit,
     tokenAmounts: listOf(fields.tokenAmounts, 'tokenAmounts').map((entry) => {
       const transfer = fieldsOf(entry, 'a transfer');
       return {
-        sourcePoolAddress: remoteAddressOf(
-          transfer.sourcePoolAddress,
-          lane.sourceFamily,
-          'sourcePoolAddress',
-        ),
+        sourcePoolAddress: remoteAddressOf(transfer.sourcePoolAddress, sourceFamily, 'sourcePoolAddress'),
         destTokenAddress: evmAddressOf(transfer.destTokenAddress, 'destTokenAddress'),
         destGasAmount: destGasAmount(transfer),
         extraData: dataOf(transfer.extraData, 'extraData'),
@@ -161,7 +161,7 @@ export function readRampMessage(value: unknown, lane: BatchLane): RampMessage {
     gasLimit,
     withGasLimit: (override = gasLimit) => ({ ...message, gasLimit: override }),
     get leaf() {
-      const onramp = bytesOf(remoteAddressOf(lane.onramp, lane.sourceFamily, 'onramp'));
+      const onramp = bytesOf(remoteAddressOf(lane.onramp, sourceFamily, 'onramp'));
       return leafOf(RAMP_HASH_DOMAIN, lane, hashed(onramp), [
         encodeMembers(rampFixedFields, { ...header, receiver: message.receiver, gasLimit }),
         bytesOf(message.sender),
@@ -213,10 +213,6 @@ function destGasAmount({ destGasAmount, destExecData }: Fields): bigint {
   return BigInt(data);
 }
 
-function bareTransfer(poolData: Hex): Transfer {
-  return { poolData, gas: null };
-}
-
 /** 1.5 has a tuple: addresses of pool and token, the pool's data at the offset in the fourth word, and the gas. */
 function transferOf(sourceTokenData: Hex): Transfer {
   const digits = sourceTokenData.slice(2);
@@ -241,4 +237,35 @@ function hashed(...parts: readonly Uint8Array[]): Uint8Array {
 function leafOf(domain: Uint8Array, lane: BatchLane, onramp: Uint8Array, parts: readonly Uint8Array[]): Hex {
   const metadata = hashed(domain, wordOf(lane.sourceChainSelector), wordOf(lane.destChainSelector), onramp);
   return hexOf(hashed(LEAF_DOMAIN, metadata, ...parts.map((part) => hashed(part))));
+}
+
+// ---- The merkle tree of a committed root, and the proof for one of its leaves, as off-ramps and commit stores verify it
+
+const INNER_DOMAIN = wordOf(1n);
+/** Fills up a layer with an odd number of nodes. */
+const FILLER: Hex = `0x${'ff'.repeat(32)}`;
+
+/**
+ * The root, and the siblings of the leaf, of its parent, and so on up to the root.
+ *
+ * @param leaves in the order of their sequence numbers, at least one
+ */
+export function proveLeaf(leaves: readonly Hex[], index: number) {
+  const siblings: Hex[] = [];
+  let layer = leaves;
+  for (let at = index; layer.length > 1; at >>= 1) {
+    siblings.push(layer[at ^ 1] ?? FILLER);
+    layer = parentsOf(layer);
+  }
+  return { root: layer[0] ?? FILLER, siblings };
+}
+
+function parentsOf(layer: readonly Hex[]): readonly Hex[] {
+  return Array.from({ length: Math.ceil(layer.length / 2) }, (_, index) => {
+    const left = layer[2 * index] ?? FILLER;
+    const right = layer[2 * index + 1] ?? FILLER;
+    // The smaller one first, so that a proof need not tell left from right.
+    const [first, second] = left < right ? [left, right] : [right, left];
+    return `0x${hex.encode(keccak_256(concatBytes(INNER_DOMAIN, bytesOf(first), bytesOf(second))))}` as Hex;
+  });
 }

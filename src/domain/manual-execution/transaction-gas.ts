@@ -8,7 +8,6 @@
 import { networkBySelector } from '../networks/networks.ts';
 import type { Hex } from './abi-encoding.ts';
 
-/** What is known of the gas of a prepared execution. */
 export interface ExecutionGas {
   readonly destChainSelector: bigint;
   /** Gas that suffices where gas costs as on Ethereum, provided that the message tells that of its tokens. */
@@ -49,21 +48,8 @@ const countsAsEthereum = new RegExp(
   ].join('|')})$`,
 );
 
-/** The gas that suffices by Ethereum's prices. */
-export function computedGas({
-  data,
-  receiver,
-  others,
-  transfers,
-}: {
-  /** The call data of the transaction. */
-  readonly data: Hex;
-  /** The limit for the receiver. */
-  readonly receiver: bigint;
-  /** For token pools and verifiers, as the message tells it. */
-  readonly others: bigint;
-  readonly transfers: number;
-}): bigint {
+/** @param others for token pools and verifiers, as the message tells it */
+export function computedGas(data: Hex, receiver: bigint, others: bigint, transfers: number): bigint {
   const bytes = BigInt(data.length / 2 - 1);
   const pools = BigInt(transfers) * (TRANSFER_GAS + INTERFACE_CHECK_GAS);
   const copies = COPY_GAS_PER_BYTE * bytes + (bytes * bytes) / BYTES_PER_SQUARED_GAS;

@@ -8,12 +8,12 @@
 
 const BYTES_PER_CHARACTER = 4;
 /** Controls, format characters (also bidirectional ones), surrogates, private and unassigned characters, line breaks. */
-const DISGUISE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu;
+export const DISGUISE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu;
 /** Looks like a space or like nothing, and is a letter or a mark to Unicode: Hangul fillers, variation selectors and others. */
 const BLANK =
   /\u034f|[\u115f\u1160]|[\u17b4\u17b5]|[\u2800\u3164\uffa0]|[\ufe00-\ufe0f]|[\u{e0100}-\u{e01ef}]/gu;
 /** Many combining marks on one letter would cover the lines around it. */
-const STACKED_MARKS = /(\p{M}{2})\p{M}+/gu;
+export const STACKED_MARKS = /(\p{M}{2})\p{M}+/gu;
 const REPLACEMENT = '\ufffd';
 
 /** Null where nothing is left to show. */

@@ -52,42 +52,30 @@ export function createNames(tokens: readonly NamedToken[], labels: readonly Name
 
 export const noNames: Names = createNames([], []);
 
-/** An amount in units that people use. */
-export type AmountWords = ReturnType<typeof amountWords>;
+export type AmountWords = NonNullable<ReturnType<typeof amountWords>>;
 
 /** Null where the decimals are not known. */
 export function transferredAmount(
   { amount, extraData }: Pick<TokenAmount, 'amount' | 'extraData'>,
   token: NamedToken | undefined,
 ): AmountWords | null {
-  const ofPool = decimalsOfPool(extraData);
-  const decimals = token?.decimals ?? ofPool;
-  if (decimals === null) return null;
-  const isOfPool = token === undefined || token.decimals === null;
-  const source = isOfPool ? 'pool' : token.source === 'operator' ? 'operator' : 'token';
-  return amountWords(amount, decimals, token?.symbol ?? null, source);
+  return amountWords(amount, token, decimalsOfPool(extraData));
 }
 
 /** The same for a fee. */
 export function paidAmount(amount: string, token: NamedToken | undefined): AmountWords | null {
-  if (token === undefined || token.decimals === null) return null;
-  return amountWords(
-    amount,
-    token.decimals,
-    token.symbol,
-    token.source === 'operator' ? 'operator' : 'token',
-  );
+  return amountWords(amount, token, null);
 }
 
-function amountWords(
-  amount: string,
-  decimals: number,
-  symbol: string | null,
-  /** Who says how many decimals there are. */
-  source: 'token' | 'operator' | 'pool',
-) {
+function amountWords(amount: string, token: NamedToken | undefined, ofPool: number | null) {
+  const told = token?.decimals ?? null;
+  const decimals = told ?? ofPool;
+  if (decimals === null) return null;
+  // Who says how many decimals there are.
+  const source = told === null ? 'pool' : token?.source === 'operator' ? 'operator' : 'token';
   const exact = withDecimals(amount, decimals);
-  return { exact, short: shortWithDecimals(amount, decimals), symbol, decimals, source };
+  const short = shortWithDecimals(amount, decimals);
+  return { exact, short, symbol: token?.symbol ?? null, decimals, source } as const;
 }
 
 export const decimalsSources: Readonly<Record<AmountWords['source'], string>> = {

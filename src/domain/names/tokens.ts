@@ -21,7 +21,6 @@ export interface TokenClaims {
 }
 
 export interface TokenKey {
-  /** Chain selector of its network. */
   readonly network: string;
   readonly bytes: BytesHex;
 }
@@ -71,7 +70,6 @@ export function isZero(bytes: BytesHex, family: ChainFamily): boolean {
   return bytes === parseAddress(zeroAddressOf(family), family)?.bytes;
 }
 
-/** The family of a network by its selector. */
 export function familyOf(network: string): ChainFamily | undefined {
   return networkBySelector(network)?.family;
 }

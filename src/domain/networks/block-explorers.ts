@@ -1,10 +1,20 @@
 /** The block explorers of networks: of the built-in table, or as lanescan.yaml has them. */
-import { type ChainFamily, familyTraits } from '../chain-families.ts';
-import { blockExplorersTable } from './block-explorers-table.ts';
-import type { ExplorerUrls } from './explorer-links.ts';
-import { networkBySelector } from './networks.ts';
+import { familyTraits } from '../chain-families.ts';
+import { networkBySelector, networks } from './networks.ts';
 
-const builtIn: ReadonlyMap<string, string> = new Map(blockExplorersTable);
+/** URLs with `{}` where the hash, address or number goes; null where the explorer has no such page. */
+export type ExplorerUrls = Readonly<Record<ExplorerPage, string | null>>;
+export type ExplorerPage = 'transaction' | 'address' | 'block' | 'token';
+
+/** The link to one page; null where the network has none. The value is escaped: it can come from a record. */
+export function explorerLink(
+  urls: ExplorerUrls | null | undefined,
+  page: ExplorerPage,
+  value: string | number,
+): string | null {
+  const url = urls?.[page];
+  return url === null || url === undefined ? null : url.replace('{}', () => encodeURIComponent(value));
+}
 
 /** Null: the operator wants no links for this network. */
 let configured: ReadonlyMap<string, string | null> = new Map();
@@ -18,28 +28,13 @@ export function defineBlockExplorers(explorers: ReadonlyMap<string, string | nul
 export function blockExplorerOf(selector: string): string | null {
   const chosen = configured.get(selector);
   if (chosen !== undefined) return chosen;
-  const network = networkBySelector(selector);
-  return network?.blockExplorer ?? builtIn.get(selector) ?? websites[network?.name ?? ''] ?? null;
+  // A chain that the operator defines may leave out what the table knows.
+  return networkBySelector(selector)?.blockExplorer ?? builtIn(selector)?.blockExplorer ?? null;
 }
 
-/** The pages of a network's block explorer; null where none is known. */
-export function explorerUrlsOf(selector: string): ExplorerUrls | null {
-  const website = blockExplorerOf(selector);
-  const network = networkBySelector(selector);
-  return website === null || network === undefined ? null : pagesOf(website, network.family, network.name);
+function builtIn(selector: string) {
+  return networks.find((network) => network.selector === selector);
 }
-
-const websites: Readonly<Record<string, string>> = {
-  'solana-mainnet': 'https://explorer.solana.com',
-  'solana-devnet': 'https://explorer.solana.com',
-  'solana-testnet': 'https://explorer.solana.com',
-  'aptos-mainnet': 'https://explorer.aptoslabs.com',
-  'aptos-testnet': 'https://explorer.aptoslabs.com',
-  'sui-mainnet': 'https://suiscan.xyz/mainnet',
-  'sui-testnet': 'https://suiscan.xyz/testnet',
-  'ton-mainnet': 'https://tonviewer.com',
-  'ton-testnet': 'https://testnet.tonviewer.com',
-};
 
 /** The networks of these websites are told apart by a parameter. */
 const parameters: Readonly<Record<string, string>> = {
@@ -49,10 +44,14 @@ const parameters: Readonly<Record<string, string>> = {
   'aptos-testnet': '?network=testnet',
 };
 
-function pagesOf(website: string, family: ChainFamily, name: string): ExplorerUrls | null {
-  const paths = familyTraits(family).explorerPaths;
-  if (paths === null) return null;
-  const parameter = website === websites[name] ? (parameters[name] ?? '') : '';
+/** The pages of a network's block explorer; null where none is known. */
+export function explorerUrlsOf(selector: string): ExplorerUrls | null {
+  const website = blockExplorerOf(selector);
+  const network = networkBySelector(selector);
+  const paths = network ? familyTraits(network.family).explorerPaths : null;
+  if (website === null || paths === null) return null;
+  const { name = '', blockExplorer } = builtIn(selector) ?? {};
+  const parameter = website === blockExplorer ? (parameters[name] ?? '') : '';
   const page = (path: string) => `${website}/${path}${parameter}`;
   // The two common programs have pages of tokens; the others show a token as any contract.
   const hasTokenPages = /scan|blockscout/i.test(new URL(website).hostname);

@@ -22,10 +22,7 @@ export function networkOfText(text: string): Network | undefined {
 }
 
 /** Networks that a text may mean, the likeliest first. `isEligible` restricts them. */
-export function similarNetworks(
-  text: string,
-  isEligible: (network: Network) => boolean = () => true,
-): readonly Network[] {
+export function similarNetworks(text: string, isEligible: (network: Network) => boolean = () => true) {
   const typed = normalized(text);
   if (typed === '') return [];
   const all = knownNetworks();

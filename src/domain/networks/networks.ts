@@ -10,37 +10,33 @@ export interface Network {
   /** The chain's own id: EIP-155 number, SVM genesis hash, `aptos:1`, TON global id `-239`. */
   readonly chainId: string;
   readonly family: ChainFamily;
-  /** Display name, such as `Ethereum Sepolia`. */
   readonly displayName: string;
-  /** URL of a block explorer, without a slash at its end, where the operator gave one. */
+  /** URL of a block explorer, without a slash at its end. */
   readonly blockExplorer?: string;
 }
 
 /** The built-in table, ordered by name. */
 export const networks: readonly Network[] = networksTable.map(
-  ([selector, name, chainId, family, displayName]) => ({ selector, name, chainId, family, displayName }),
+  ([selector, name, chainId, family, displayName, blockExplorer]) => ({
+    selector,
+    name,
+    chainId,
+    family,
+    displayName,
+    ...(blockExplorer !== undefined && { blockExplorer }),
+  }),
 );
-
-interface Registry {
-  readonly all: readonly Network[];
-  readonly bySelector: ReadonlyMap<string, Network>;
-  readonly byName: ReadonlyMap<string, Network>;
-  readonly byChainId: ReadonlyMap<string, Network>;
-}
 
 let registry = createRegistry([]);
 
-function createRegistry(defined: readonly Network[]): Registry {
+function createRegistry(defined: readonly Network[]) {
   const replaced = new Set(defined.map(({ selector }) => selector));
-  const all = [...networks.filter(({ selector }) => !replaced.has(selector)), ...defined].sort((a, b) =>
-    a.name < b.name ? -1 : a.name > b.name ? 1 : 0,
-  );
-  return {
-    all,
-    bySelector: new Map(all.map((network) => [network.selector, network])),
-    byName: new Map(all.map((network) => [network.name, network])),
-    byChainId: new Map(all.map((network) => [network.chainId, network])),
-  };
+  const all: readonly Network[] = [
+    ...networks.filter(({ selector }) => !replaced.has(selector)),
+    ...defined,
+  ].sort((a, b) => (a.name < b.name ? -1 : 1));
+  const by = (key: 'selector' | 'name' | 'chainId') => new Map(all.map((network) => [network[key], network]));
+  return { all, bySelector: by('selector'), byName: by('name'), byChainId: by('chainId') };
 }
 
 /**
@@ -51,7 +47,6 @@ export function defineNetworks(defined: readonly Network[]): void {
   registry = createRegistry(defined);
 }
 
-/** All known networks, ordered by name. */
 export function knownNetworks(): readonly Network[] {
   return registry.all;
 }

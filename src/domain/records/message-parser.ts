@@ -13,7 +13,6 @@ import {
   type Fees,
   type Message,
   type NetworkInfo,
-  type TokenAmount,
   UNNAMED_VERIFIER,
   type Verifier,
   type Verifiers,
@@ -71,14 +70,15 @@ type ContractFields = Omit<Message, keyof ExtensionFields>;
 
 function readMessage(value: unknown, report: Report): Message | undefined {
   return readObject(value, '$', report, (m) => {
-    const sourceNetworkInfo = readNetwork(m, 'sourceNetworkInfo');
-    const destNetworkInfo = readNetwork(m, 'destNetworkInfo');
+    const sourceNetworkInfo = m.object('sourceNetworkInfo', readNetwork);
+    const destNetworkInfo = m.object('destNetworkInfo', readNetwork);
     const source = sourceNetworkInfo?.chainFamily;
     const dest = destNetworkInfo?.chainFamily;
-    const status = readStatus(m);
+    const status = readStatus(m, 'status', statuses, NEAREST_STATUS, (told) => told.toUpperCase());
     const version = m.nullable('version', (key) => m.text(key, 'a dotted version such as 1.6.0', isVersion));
     const nonce = m.nullable('nonce', (key) => m.decimal(key, UINT64_MAX, UINT64_TEXT));
-    const extraArgs = m.object('extraArgs', (args) => readExtraArgs(args, { dest, version, nonce }));
+    const hasNoOrder = usesVerifiers(version) || nonce === '0';
+    const extraArgs = m.object('extraArgs', (args) => readExtraArgs(args, dest, hasNoOrder));
     const message = {
       messageId: m.text('messageId', '0x and 64 hexadecimal digits', isMessageId).toLowerCase(),
       origin: m.address('origin', source),
@@ -129,28 +129,30 @@ function readMessage(value: unknown, report: Report): Message | undefined {
 }
 
 /** A status that the contract does not have is shown as the nearest that it has, and kept as it was told. */
-function readStatus(m: Members): { readonly shown: Status; readonly reported: string | undefined } {
+function readStatus<T extends string>(
+  m: Members,
+  noun: string,
+  known: readonly T[],
+  nearest: T,
+  spelled: (told: string) => string = (told) => told,
+): { readonly shown: T; readonly reported: string | undefined } {
   const told = m.raw('status');
-  const name = typeof told === 'string' && isName(told) ? told.toUpperCase() : undefined;
-  if (name === undefined) {
-    m.reportInvalid('status', `one of ${statuses.join(', ')}`);
-    return { shown: 'SENT', reported: undefined };
+  if (typeof told !== 'string' || !isName(told)) {
+    m.reportInvalid('status', `one of ${known.join(', ')}`);
+    return { shown: nearest, reported: undefined };
   }
-  const known = statuses.find((status) => status === name);
-  if (known) return { shown: known, reported: undefined };
-  m.report.unknown.push(`status ${name}, shown as ${NEAREST_STATUS}`);
-  return { shown: NEAREST_STATUS, reported: name };
+  const name = spelled(told);
+  const shown = known.find((status) => status === name);
+  if (shown) return { shown, reported: undefined };
+  m.report.unknown.push(`${noun} ${name}, shown as ${nearest}`);
+  return { shown: nearest, reported: name };
 }
 
 /** The one that claims least. It is so for UNCONFIRMED too: an execution that the receiver has not confirmed. */
 const NEAREST_STATUS = 'SENT';
 
 /** Members that came after the contract. One that cannot be used is dropped: it must not cost the record. */
-function extensionFields(
-  m: Members,
-  dest: ChainFamily | undefined,
-  reported: string | undefined,
-): ExtensionFields {
+function extensionFields(m: Members, dest: ChainFamily | undefined, reported: string | undefined) {
   const told = m.raw('offramp');
   const offramp = typeof told === 'string' && dest ? parseAddress(told, dest)?.text : undefined;
   const encodedMessage = encodedBytes(m.raw('encodedMessage'));
@@ -185,37 +187,17 @@ function requestedDepth(extraArgs: unknown): number {
 /** The lower half of the four bytes; the upper half has flags, such as that for the safe head. */
 const DEPTH_BITS = 0xffff;
 
-/** Cache of canonical networks by selector: records share these few objects. */
-const knownNetworks = new Map<unknown, NetworkInfo>();
-const MAX_KNOWN_NETWORKS = 1_000;
-
-function readNetwork(message: Members, key: string): NetworkInfo | undefined {
-  return message.object(key, (m) => {
-    const known = knownNetworks.get(m.raw('chainSelector'));
-    if (known && m.areExactly(known)) return known;
-    const problems = m.report.problems.length;
-    const network = readNewNetwork(m);
-    if (m.report.problems.length === problems && m.areExactly(network)) {
-      if (knownNetworks.size >= MAX_KNOWN_NETWORKS) knownNetworks.clear();
-      knownNetworks.set(network.chainSelector, network);
-    }
-    return network;
-  });
-}
-
-function readNewNetwork(m: Members): NetworkInfo {
+function readNetwork(m: Members): NetworkInfo {
   const name = m.text('name', 'a non-empty name', isNotEmpty);
   const chainSelector = m.decimal('chainSelector', UINT64_MAX, UINT64_TEXT);
-  const chainId = m.text('chainId', 'a non-empty string', isNotEmpty);
   const known = networkBySelector(chainSelector);
-  const chainFamily = readFamily(m, known);
-  const displayName = m.nullable('displayName', (key) => m.text(key, 'a string or null'));
   return {
     name,
     chainSelector,
-    chainId,
-    chainFamily,
-    displayName: displayName ?? known?.displayName ?? null,
+    chainId: m.text('chainId', 'a non-empty string', isNotEmpty),
+    chainFamily: readFamily(m, known),
+    displayName:
+      m.nullable('displayName', (key) => m.text(key, 'a string or null')) ?? known?.displayName ?? null,
   } satisfies Read<NetworkInfo> as NetworkInfo;
 }
 
@@ -244,11 +226,7 @@ function readFamily(m: Members, known: Network | undefined): ChainFamily | undef
   return known?.family ?? (told as ChainFamily);
 }
 
-function readTokenAmount(
-  m: Members,
-  source: ChainFamily | undefined,
-  dest: ChainFamily | undefined,
-): TokenAmount {
+function readTokenAmount(m: Members, source: ChainFamily | undefined, dest: ChainFamily | undefined) {
   return {
     sourceTokenAddress: m.address('sourceTokenAddress', source),
     destTokenAddress: m.address('destTokenAddress', dest),
@@ -261,13 +239,8 @@ function readTokenAmount(
   };
 }
 
-interface ExtraArgsContext {
-  readonly dest: ChainFamily | undefined;
-  readonly version: string | null;
-  readonly nonce: string | null;
-}
-
-function readExtraArgs(m: Members, { dest, version, nonce }: ExtraArgsContext): Message['extraArgs'] {
+/** @param hasNoOrder whether the message may be executed before earlier ones, where its arguments do not say */
+function readExtraArgs(m: Members, dest: ChainFamily | undefined, hasNoOrder: boolean): Message['extraArgs'] {
   if (m.has('computeUnits')) {
     return {
       computeUnits: m.integer('computeUnits', COUNT),
@@ -285,11 +258,7 @@ function readExtraArgs(m: Members, { dest, version, nonce }: ExtraArgsContext): 
   return {
     gasLimit: m.decimal('gasLimit', UINT256_MAX, 'an unsigned integer as a string (or give computeUnits)'),
     // The first form of the arguments has no such member, and neither has that of 2.0, which has no order at all.
-    allowOutOfOrderExecution: m.derivable(
-      'allowOutOfOrderExecution',
-      usesVerifiers(version) || nonce === '0',
-      (key) => m.boolean(key),
-    ),
+    allowOutOfOrderExecution: m.derivable('allowOutOfOrderExecution', hasNoOrder, (key) => m.boolean(key)),
   };
 }
 
@@ -302,22 +271,24 @@ interface VerifierContext {
 function readVerifiers(m: Members, context: VerifierContext): Verifiers {
   return {
     items: m.derivable('items', [], (key) => m.objects(key, (item) => readVerifier(item, context))),
-    optionalThreshold: m.derivable('optionalThreshold', 0, () => readThreshold(m)),
+    optionalThreshold: m.derivable('optionalThreshold', 0, (key) => {
+      const told = m.raw(key);
+      // Some servers write the number as a text.
+      return typeof told === 'string' && /^\d{1,4}$/.test(told) ? Number(told) : m.integer(key, COUNT);
+    }),
   };
-}
-
-/** Some servers write the number as a text. */
-function readThreshold(m: Members): number {
-  const told = m.raw('optionalThreshold');
-  return typeof told === 'string' && /^\d{1,4}$/.test(told)
-    ? Number(told)
-    : m.integer('optionalThreshold', COUNT);
 }
 
 /** Before the execution a source may not know who the verifier is on the destination, nor whether it is required. */
 function readVerifier(m: Members, { source, dest, status: messageStatus }: VerifierContext): Verifier {
-  const verification = readVerification(m);
-  const status = readVerifierStatus(m, verification !== null);
+  const verification =
+    m.nullable('verification', (key) =>
+      m.object(key, (v) => ({ data: v.hex('data'), timestamp: v.time('timestamp') })),
+    ) ?? null;
+  const derived: Verifier['status'] = verification === null ? 'PENDING' : 'COMPLETED';
+  const status = m.derivable('status', { shown: derived, reported: undefined }, () =>
+    readStatus(m, 'verifier status', ['PENDING', 'COMPLETED'], derived),
+  );
   if (status.shown === 'COMPLETED' && verification === null) {
     m.problem('verification', 'is null; a COMPLETED verifier has verification data and a timestamp');
   }
@@ -331,7 +302,7 @@ function readVerifier(m: Members, { source, dest, status: messageStatus }: Verif
     metadata: m.derivable<Verifier['metadata']>(
       'metadata',
       { name: UNNAMED_VERIFIER },
-      (key) => m.object(key, readVerifierMetadata) ?? { name: '' },
+      (key) => m.object(key, readMetadata) ?? { name: '' },
     ),
     // What is not known is taken for required, unless the message came through without it.
     isRequired: m.derivable('isRequired', status.shown === 'COMPLETED' || !isPastVerification, (key) =>
@@ -343,39 +314,11 @@ function readVerifier(m: Members, { source, dest, status: messageStatus }: Verif
   };
 }
 
-function readVerifierMetadata(m: Members): Verifier['metadata'] {
+function readMetadata(m: Members): Verifier['metadata'] {
   return {
     name: m.derivable('name', UNNAMED_VERIFIER, (key) => m.text(key, 'a string')),
     ...(m.has('logoUrl') && { logoUrl: m.text('logoUrl', 'an http or https URI', isWebAddress) }),
   };
-}
-
-function readVerification(m: Members): Verifier['verification'] {
-  return (
-    m.nullable('verification', (key) =>
-      m.object(key, (v) => ({ data: v.hex('data'), timestamp: v.time('timestamp') })),
-    ) ?? null
-  );
-}
-
-function readVerifierStatus(
-  m: Members,
-  isCompleted: boolean,
-): { readonly shown: Verifier['status']; readonly reported: string | undefined } {
-  const derived = isCompleted ? 'COMPLETED' : 'PENDING';
-  const told = m.raw('status');
-  if (told === undefined || told === null) {
-    m.report.derived.push(m.at('status'));
-    return { shown: derived, reported: undefined };
-  }
-  if (typeof told !== 'string' || !isName(told)) {
-    m.reportInvalid('status', 'PENDING or COMPLETED');
-    return { shown: derived, reported: undefined };
-  }
-  const known = (['PENDING', 'COMPLETED'] as const).find((status) => status === told);
-  if (known) return { shown: known, reported: undefined };
-  m.report.unknown.push(`verifier status ${told}, shown as ${derived}`);
-  return { shown: derived, reported: told };
 }
 
 function readFees(m: Members, source: ChainFamily | undefined): Fees {

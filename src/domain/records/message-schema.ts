@@ -170,9 +170,7 @@ const extensionFields = {
 };
 export const ExtensionFields = Type.Object(extensionFields);
 
-/**
- * The 27 fields of the contract, then those that came later, then members that only a source defines, as it wrote them.
- */
+/** The 27 fields of the contract, then those that came later, then members that only a source defines, as it wrote them. */
 export const Message = Type.Object({
   ...summaryFields,
   nonce: nullable(decimal('Nonce for replay protection and order.')),

@@ -94,15 +94,6 @@ export class Members {
     return this.#members[key];
   }
 
-  /** Whether the members are exactly these, in the same notation. */
-  areExactly(other: object): boolean {
-    const others = Object.keys(other);
-    return (
-      Object.keys(this.#members).length === others.length &&
-      others.every((key) => this.#members[key] === (other as Readonly<Record<string, unknown>>)[key])
-    );
-  }
-
   reportInvalid(key: string, what: string): void {
     this.problem(key, `is ${describe(this.raw(key))}; it must be ${what}`);
   }
@@ -180,38 +171,32 @@ export class Members {
   }
 
   /** An address of a family, or of either of two. */
-  address(key: string, family: ChainFamily | undefined, other?: ChainFamily): string {
-    return this.#canonical(key, 'address', parseAddress, family, other);
+  address(key: string, ...families: readonly (ChainFamily | undefined)[]): string {
+    return this.#canonical(key, 'address', parseAddress, families);
   }
 
   transactionHash(key: string, family: ChainFamily | undefined): string {
-    return this.#canonical(key, 'transaction hash', parseTransactionHash, family);
+    return this.#canonical(key, 'transaction hash', parseTransactionHash, [family]);
   }
 
   #canonical(
     key: string,
     noun: string,
     parse: typeof parseAddress,
-    family: ChainFamily | undefined,
-    other?: ChainFamily,
+    given: readonly (ChainFamily | undefined)[],
   ): string {
     const value = this.raw(key);
+    const families = given.filter((family) => family !== undefined);
     if (typeof value === 'string') {
       // Without a family (which is reported elsewhere) the notation cannot be checked.
-      if (!family && !other) return '';
-      const text = family && parse(value, family)?.text;
-      if (text === value || !other) {
-        if (text !== undefined) return text;
-      } else {
-        // A text that is canonical in one of two families is not converted to the other's notation.
-        const otherText = parse(value, other)?.text;
-        const chosen = otherText === value ? otherText : (text ?? otherText);
-        if (chosen !== undefined) return chosen;
-      }
+      if (families.length === 0) return '';
+      const texts = families.map((family) => parse(value, family)?.text);
+      // A text that is canonical in one of two families is not converted to the other's notation.
+      const text = texts.includes(value) ? value : texts.find((one) => one !== undefined);
+      if (text !== undefined) return text;
     }
-    const families = [...new Set([family, other])].filter((known) => known !== undefined);
     const article = /^[AEIOU]/.test(families[0] ?? '') ? 'an' : 'a';
-    this.reportInvalid(key, `${article} ${families.join(' or ')} ${noun}`);
+    this.reportInvalid(key, `${article} ${[...new Set(families)].join(' or ')} ${noun}`);
     return '';
   }
 
@@ -249,13 +234,9 @@ export function readObject<T extends object>(
     return undefined;
   }
   const result = read(new Members(value as Record<string, unknown>, path, report));
-  let undefinedKeys: string[] | undefined;
-  for (const key of Object.keys(value)) {
-    if (Object.hasOwn(result, key)) continue;
-    undefinedKeys ??= [];
-    undefinedKeys.push(key);
-  }
-  if (undefinedKeys) keepUndefined(undefinedKeys, value as Record<string, unknown>, path, report, result);
+  const undefinedKeys = Object.keys(value).filter((key) => !Object.hasOwn(result, key));
+  if (undefinedKeys.length > 0)
+    keepUndefined(undefinedKeys, value as Record<string, unknown>, path, report, result);
   return result;
 }
 
@@ -300,18 +281,12 @@ function isDecimal(text: string, min: number, max: bigint): boolean {
   return number >= min && number <= max;
 }
 
-/** Times in the format of `toISOString`, from 1970 to 9999, except for days after the 28th, which not every month has. */
-const CANONICAL_TIME =
-  /^(?:19[7-9]\d|[2-9]\d{3})-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
-
-/** The time in the format of `toISOString`, which most sources use; undefined for an invalid time. */
+/** The time in the format of `toISOString`; undefined for an invalid time. */
 function canonicalTime(text: string): string | undefined {
-  if (CANONICAL_TIME.test(text)) return text;
   const time = parseTime(text);
   return Number.isNaN(time) ? undefined : new Date(time).toISOString();
 }
 
-/** A short description of a value for an error message. */
 export function describe(value: unknown): string {
   if (value === undefined) return 'missing';
   if (value === null) return 'null';

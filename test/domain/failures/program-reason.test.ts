@@ -113,7 +113,7 @@ test("a receiver's own error is told by the name that it has for it, as its clai
     code: 'TooSpicy',
     fixableBy: 'receiver-owner',
     text: 'The receiver failed with TooSpicy (error 6001), as the program calls it. It says: “Level nine”.',
-    error: { isFromProgram: true },
+    error: { namedBy: 'program' },
   });
   // The same name of another program is another cause.
   const logs = failure.logs.map((line) => line.replaceAll(RECEIVER, TOKEN.replace('T', 'S')));

@@ -6,7 +6,7 @@ import { LATEST_TIME } from '../../../src/base/iso-time.ts';
 import { addressBytes, transactionHashBytes } from '../../../src/domain/addresses.ts';
 import { ApiError } from '../../../src/domain/errors.ts';
 import { type Cursor, createCursorCodec } from '../../../src/domain/filters/cursor.ts';
-import type { FilterKind } from '../../../src/domain/filters/filter-kinds.ts';
+import type { FilterKind } from '../../../src/domain/filters/parameter-values.ts';
 import { filterNames, filterTable } from '../../../src/domain/filters/filter-table.ts';
 import { type Filters, isTimeRange } from '../../../src/domain/filters/query.ts';
 import { parseSearch } from '../../../src/domain/filters/search-parameters.ts';

@@ -4,9 +4,9 @@ import { Compile } from 'typebox/compile';
 import { describe, expect, it, test } from 'vitest';
 import { chainFamilies, parseAddress } from '../../../src/domain/addresses.ts';
 import { statuses } from '../../../src/domain/lifecycle.ts';
-import { detailKeys, extensionKeys, summaryKeys, wireRecord } from '../../../src/domain/message.ts';
+import { contractKeys, summaryKeys, wireRecord } from '../../../src/domain/message.ts';
 import { parseMessage } from '../../../src/domain/records/message-parser.ts';
-import { Message, MessageSummary } from '../../../src/domain/records/message-schema.ts';
+import { Message } from '../../../src/domain/records/message-schema.ts';
 import { anyRecord, anyRecordNetworks } from '../../fixtures/any-record.ts';
 import {
   acceptedAs,
@@ -554,7 +554,7 @@ describe('members that the contract does not have', () => {
     );
     if (!parsed.ok) return;
     const { json, summaryLength } = wireRecord(parsed.message);
-    expect(Object.keys(JSON.parse(json)).slice(0, 27)).toEqual([...summaryKeys, ...detailKeys]);
+    expect(Object.keys(JSON.parse(json)).slice(0, 27)).toEqual(contractKeys);
     // A member of a network that is named like the first field behind the summary does not cut it short.
     expect(Object.keys(JSON.parse(`${[...json].slice(0, summaryLength).join('')}}`))).toEqual(summaryKeys);
   });
@@ -698,7 +698,7 @@ describe('whatever is accepted', () => {
         expect(JSON.parse(json)).toEqual(message);
         expect(Object.keys(JSON.parse(json)).slice(0, 9)).toEqual(summaryKeys);
         expect(Object.keys(JSON.parse(json))).toEqual(Object.keys(message));
-        expect(Object.keys(JSON.parse(json)).slice(0, 27)).toEqual([...summaryKeys, ...detailKeys]);
+        expect(Object.keys(JSON.parse(json)).slice(0, 27)).toEqual(contractKeys);
         const summary = JSON.parse(`${[...json].slice(0, summaryLength).join('')}}`);
         expect(summary).toEqual(summaryOf(message));
         expect(wireRecord(JSON.parse(json)).json).toBe(json);
@@ -727,7 +727,7 @@ describe('whatever is accepted', () => {
   });
 });
 
-test('the keys of the wire are those of the schema, the summary first', () => {
-  expect([...summaryKeys]).toEqual(Object.keys(MessageSummary.properties));
-  expect([...summaryKeys, ...detailKeys, ...extensionKeys]).toEqual(Object.keys(Message.properties));
+test('the contract has 27 fields, those of the summary first', () => {
+  expect(contractKeys).toHaveLength(27);
+  expect(contractKeys.slice(0, 9)).toEqual(summaryKeys);
 });

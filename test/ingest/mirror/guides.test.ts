@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import { csvColumns } from '../../../src/domain/records/csv.ts';
+import { csvColumns } from '../../../src/domain/records/export-format.ts';
 import { startServerForTest } from '../../api/running-server.ts';
 import { buildProgram, freshFolder, start } from '../../cli/program.ts';
 import { openTestStore } from '../../database.ts';
