@@ -39,7 +39,7 @@ export function parseSentMessage(record: object, source: Network, dest: Network)
   return message;
 }
 
-function networkInfo({ name, selector, chainId, family, displayName }: Network): NetworkInfo {
+export function networkInfo({ name, selector, chainId, family, displayName }: Network): NetworkInfo {
   return { name, chainSelector: selector, chainId, chainFamily: family, displayName };
 }
 
