@@ -6,13 +6,16 @@ import { createConfirmation } from '../engine/confirmation.ts';
 import { createContractRegistry } from '../engine/contract-registry.ts';
 import type { ChainFamily, ConnectOptions, NetworkReader, NetworkStart } from '../engine/family.ts';
 import { NodeError, RequestRejectedError } from '../engine/faults.ts';
+import { createExecutionOpenings } from '../engine/manual-execution.ts';
 import { createProgress } from '../engine/progress.ts';
+import { readManualExecutionDelay } from './accounts.ts';
 import { createCompletenessCheck } from './checks/completeness-check.ts';
+import { readable } from './decode/borsh.ts';
 import { slotHash } from './decode/transaction-facts.ts';
 import { createHeadFollower } from './head-follower.ts';
-import { createManualExecutionTasks } from './manual-execution.ts';
 import { readMintClaims } from './mint-claims.ts';
 import { type ChainNode, createChain, type FinalizedHead } from './node.ts';
+import { programAddresses } from './program-addresses.ts';
 import {
   agreedCheck,
   checkOffRamps,
@@ -118,6 +121,16 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
     );
   };
 
+  const openings = createExecutionOpenings(progress, {
+    isOffRamp: (address) => programsOf(registry.contracts.values()).includes(address),
+    readDelay: (offRamp, tip) =>
+      chain.run(async (node) => {
+        const [account] = await node.accounts([programAddresses.config(offRamp)], tip);
+        return account && readable(() => readManualExecutionDelay(account, offRamp));
+      }, tip),
+    withFailed: true,
+  });
+
   return {
     progress,
     load(state) {
@@ -141,7 +154,7 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
       );
     },
     tasks: combineTasks(
-      createManualExecutionTasks(parts),
+      openings,
       check,
       createTokenTasks(progress, (tokens) => {
         const tip = progress.head.tip?.number ?? 0;

@@ -18,7 +18,6 @@ import { inParallel } from '../../work.ts';
 import type { EvmSource } from '../settings.ts';
 import {
   bytesOf,
-  MalformedAnswerError,
   orderLogs,
   parseBlock,
   parseLogs,
@@ -53,10 +52,8 @@ export function createNode(
   const { name } = endpoint;
   let offersReceipts = true;
 
-  const { fault, parsed, rejected, resultOf } = createAnswerReader({
-    name,
-    malformed: MalformedAnswerError,
-    explanations: { pruned: 'it does not have that part of history: ' },
+  const { fault, parsed, rejected, resultOf } = createAnswerReader(name, {
+    pruned: 'it does not have that part of history: ',
   });
 
   const ask = async (method: string, ...params: readonly unknown[]): Promise<RpcAnswer | undefined> => {

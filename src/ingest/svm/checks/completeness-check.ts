@@ -11,7 +11,7 @@ import { networkBySelector } from '../../../domain/networks/networks.ts';
 import type { BlockRange, CheckLedger, LaneKey } from '../../../store/ledger/index-ledger.ts';
 import { NodeError } from '../../engine/faults.ts';
 import { type Contradiction, createHistoryCheck, type HistoryCheck } from '../../engine/history-check.ts';
-import { UnreadableDataError } from '../decode/borsh.ts';
+import { UnreadableDataError } from '../../engine/json-rpc/answer-reader.ts';
 import { keptRenumberings, type Renumbering, renumberingEvents } from '../decode/renumbering.ts';
 import type { SvmNetwork } from '../programs.ts';
 import { type ExecutedMessage, type ProgramCounter, readCounters, readExecuted } from './account-counters.ts';
