@@ -32,7 +32,7 @@ export function createBackfill(options: {
   /** Whether the source accepts `sentBefore`. */
   let canSeekByTime = true;
   let ahead: Promise<StartedPage> | null = null;
-  const watch = createWalkWatch();
+  let watch = createWalkWatch();
   /** How far the walk was when a cursor last expired. */
   let expiredAt: number | null | undefined;
 
@@ -73,7 +73,7 @@ export function createBackfill(options: {
       canSeekByTime = false;
       return;
     }
-    if (backfillCursor === null) watch.restart();
+    if (backfillCursor === null) watch = createWalkWatch();
     if (page.cursor !== null && canReadAhead) {
       ahead = startPage(page.cursor);
       ahead.catch(() => undefined);

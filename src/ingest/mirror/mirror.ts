@@ -11,8 +11,14 @@ import type { RawParameters } from '../../domain/filters/search-parameters.ts';
 import type { MirrorHeartbeat, MirrorProgress, MirrorUpdate } from '../../store/ledger/mirror-ledger.ts';
 import { untilLater } from '../work.ts';
 import { createBackfill } from './backfill.ts';
-import { createIntake, OWED_PER_ROUND } from './intake.ts';
-import { defaultTiming, type MirrorCounts, type MirrorOptions } from './mirror-options.ts';
+import {
+  createIntake,
+  defaultTiming,
+  type MirrorCounts,
+  type MirrorOptions,
+  newCounts,
+  OWED_PER_ROUND,
+} from './intake.ts';
 import { createPageReader, createWalkWatch, type SourcePage } from './pages.ts';
 import { type Source, SourceError } from './source.ts';
 
@@ -51,18 +57,7 @@ function createMirror(options: MirrorOptions) {
   const { source, store, filters = [], since = 0, signal, writeLog } = options;
   const timing = { ...defaultTiming, ...options.timing };
   const key = ledgerKey(source, filters);
-  const counts: MirrorCounts = {
-    created: 0,
-    updated: 0,
-    unchanged: 0,
-    rejected: 0,
-    missed: 0,
-    notModified: 0,
-    rechecked: 0,
-    bytes: 0,
-    reached: null,
-    isBackfilled: false,
-  };
+  const counts = newCounts();
   /** Whether the source has ever served a page to this mirror: then what it says is not about the configuration. */
   let hasWorked = false;
   let progress: MirrorProgress = {

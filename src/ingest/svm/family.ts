@@ -25,11 +25,10 @@ import {
   routerContract,
   type SvmNetwork,
 } from './programs.ts';
-import { createSlotReader, type SlotQuery } from './reading.ts';
+import { createSlotReader, type SlotQuery, sayingOf } from './reading.ts';
 import type { SvmSource } from './settings.ts';
 import { createSignatureLists } from './signature-lists.ts';
 import { probeNetwork } from './svm-network-probe.ts';
-import { sayingOf } from './transaction-claims.ts';
 
 /** Entries in one page of a list; nodes give 1,000 at most. */
 const PAGE_SIZE = 500;

@@ -12,7 +12,11 @@ import {
   type RpcAnswer,
   type RpcCall,
 } from '../../engine/json-rpc/endpoint.ts';
-import type { PooledNodeOptions } from '../../engine/json-rpc/endpoint-pool.ts';
+import {
+  createEndpointPool,
+  type EndpointPoolOptions,
+  type PooledNodeOptions,
+} from '../../engine/json-rpc/endpoint-pool.ts';
 import { MAX_AHEAD_MS } from '../../engine/timing.ts';
 import { inParallel } from '../../work.ts';
 import type { EvmSource } from '../settings.ts';
@@ -25,7 +29,8 @@ import {
   parseReceiptLogs,
   parseTransaction,
 } from './answers.ts';
-import type { Block, CallAnswer, ChainLog, ChainNode, Hex } from './chain.ts';
+import type { Block, CallAnswer, Chain, ChainLog, ChainNode, Hex } from './chain.ts';
+import { classifyEvmRpcError } from './evm-rpc-errors.ts';
 import { createLogQueries, type LogPlace, quantity, type TopicFilter } from './log-queries.ts';
 
 export interface RpcNode extends ChainNode {
@@ -387,4 +392,11 @@ export function createNode(
       return answers.map((answer) => answer ?? callAnswer(again[next++]));
     },
   };
+}
+
+/** The endpoints of an EVM network, as a pool of nodes. */
+export function createChain(source: EvmSource, options: EndpointPoolOptions): Chain {
+  const create = (endpoint: Endpoint, nodeOptions: PooledNodeOptions) =>
+    createNode(endpoint, source, nodeOptions);
+  return { network: source.network, ...createEndpointPool(source, classifyEvmRpcError, create, options) };
 }
