@@ -15,14 +15,7 @@ import {
 } from './chain.ts';
 import { createMessageWriter, createRoute, tokensOf } from './message-writer.ts';
 import { drawFailure, drawOutcome, type Outcome } from './outcome.ts';
-import {
-  bursts,
-  type LaneProfile,
-  lanes,
-  laneTimings,
-  type NetworkKey,
-  networkProfiles,
-} from './parameters.ts';
+import { type LaneProfile, lanes, laneTimings, type NetworkKey, networkProfiles } from './parameters.ts';
 import { createDerivation, type Derivation } from './randomness.ts';
 import { sendTimes } from './traffic.ts';
 
@@ -277,28 +270,16 @@ export function createSimulation(options: SimulationOptions) {
     return [outcome, { kind: 'ExecutionDetails', messageId, ...failure, caller: account, seen }];
   };
 
-  // ---- Users
-
   const users = derive.randomness('crowd');
   const times = sendTimes(from, startsAt, historyMessages, liveMessagesPerMinute, users);
-  const at = (time: number, happen: () => void): void =>
-    events.add(time, time, () => {
-      happen();
-      return undefined;
-    });
   /** Only the next time is in the queue. */
   const sendNext = (): void => {
     const { value: time, done } = times.next();
     if (done) return;
-    at(time, () => {
-      const lane = users.pickWeighted(weightedLanes);
-      const transactions = users.chance(bursts.burstChance) ? users.pick(bursts.burstSizes) : 1;
-      dispatch(lane, time);
-      for (let index = 1; index < transactions; index++) {
-        const later = time + users.fraction() * bursts.burstSeconds * SECOND_MS;
-        at(later, () => dispatch(lane, later));
-      }
+    events.add(time, time, () => {
+      dispatch(users.pickWeighted(weightedLanes), time);
       sendNext();
+      return undefined;
     });
   };
   sendNext();
