@@ -69,7 +69,9 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
     const { contracts, rejected } = await agreedCheck(confirmation, node, newOffRamps, head.slot, (one) =>
       checkOffRamps(one, newOffRamps, routers, head.slot),
     );
-    const start = await startSlotOf(node, source.start, head);
+    const { start: wanted } = source;
+    const isByTime = wanted !== null && 'time' in wanted;
+    const start = isByTime ? await slotAtTime(node, wanted.time / 1_000, head) : wanted?.block;
     const offRampNames = [...registry.contracts].filter(([, { role }]) => role === 'offRamp');
     return {
       final: { number: head.slot, hash: slotHash(head.slot) },
@@ -167,16 +169,6 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
 
 /** No slot is shorter, in seconds: so many slots at most lie between two times. */
 const SHORTEST_SLOT = 0.35;
-
-/** The slot where the configured history begins; undefined where it begins with the first transaction of a router. */
-async function startSlotOf(
-  node: ChainNode,
-  start: SvmSource['start'],
-  head: FinalizedHead,
-): Promise<number | undefined> {
-  if (start === null) return undefined;
-  return 'block' in start ? start.block : slotAtTime(node, start.time / 1_000, head);
-}
 
 /** A slot at or before a time (seconds since 1970), and near it, by bisection. A future time is above the head. */
 async function slotAtTime(node: ChainNode, time: number, head: FinalizedHead): Promise<number> {
