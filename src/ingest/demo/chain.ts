@@ -3,7 +3,7 @@
  * the events that are to happen on chains.
  */
 import type { Fact, Observation } from '../../domain/facts.ts';
-import { findNetwork } from '../../domain/networks/networks.ts';
+import { findNetwork, type Network } from '../../domain/networks/networks.ts';
 import { HEIGHTS_AT, type NetworkProfile } from './parameters.ts';
 import type { Derivation } from './randomness.ts';
 
@@ -22,7 +22,7 @@ export type Chain = ReturnType<typeof createChain>;
 /** Numbers and times of its blocks follow from each other. */
 export function createChain(profile: NetworkProfile, derive: Derivation) {
   const { name, height, blockMs, epochSeconds, finalityLagSeconds } = profile;
-  const network = findNetwork(name);
+  const network: Network | undefined = findNetwork(name);
   if (!network) throw new Error(`The simulation uses an unknown network ${name}.`);
   const blockHash = derive.hashes(network.family, `blocks of ${name}`);
   return {

@@ -12,7 +12,7 @@ import { networkInfo } from '../engine/event-facts.ts';
 import type { Chain } from './chain.ts';
 import { encodedBytes, word } from './outcome.ts';
 import {
-  batches,
+  bursts,
   type LaneProfile,
   phrases,
   population,
@@ -224,7 +224,7 @@ export function createMessageWriter(derive: Derivation) {
     return {
       route,
       firstNumber,
-      count: randomness.chance(batches.chance) ? randomness.pick(batches.sizes) : 1,
+      count: randomness.chance(bursts.batchChance) ? randomness.pick(bursts.batchSizes) : 1,
       kind,
       /** The person, app or treasury that sends. */
       name,

@@ -68,6 +68,8 @@ const laneTiming = (
   permissionlessAfterMinutes: number,
 ) => ({ commitIntervalSeconds, blessSeconds, verifySeconds, executeSeconds, permissionlessAfterMinutes });
 
+export type LaneTiming = Readonly<ReturnType<typeof laneTiming>>;
+
 export const laneTimings = {
   brisk: laneTiming(12, [5, 12], [4, 18], [5, 24], 10),
   steady: laneTiming(20, [8, 20], [8, 35], [8, 45], 20),
@@ -141,8 +143,16 @@ export const phrases = [
   'The quick brown fox jumps over the lazy dog, then waits for finality on the other chain.',
 ] as const;
 
-/** One transaction that calls the router several times, so that roots, blocks and transactions contain several messages. */
-export const batches = { chance: 0.08, sizes: [2, 3, 4, 5] } as const;
+/** Bursts, so that merkle roots, blocks and transactions contain more than one message. */
+export const bursts = {
+  /** One transaction that calls the router several times. */
+  batchChance: 0.04,
+  batchSizes: [2, 3, 4],
+  /** Several transactions on one lane within seconds. */
+  burstChance: 0.06,
+  burstSizes: [3, 4, 5],
+  burstSeconds: 15,
+} as const;
 
 /** Probabilities of failures and of manual executions. */
 export const failureModes = {
@@ -159,7 +169,7 @@ export const failureModes = {
 // ---- Lanes
 
 export type LaneVersion = '1.5.0' | '1.6.0' | '2.0.0';
-type Assurance = 'blessed later' | 'blessed at once' | 'unblessed' | keyof typeof verifierSets;
+export type Assurance = 'blessed later' | 'blessed at once' | 'unblessed' | keyof typeof verifierSets;
 
 export type LaneProfile = Readonly<ReturnType<typeof lane>>;
 

@@ -15,7 +15,14 @@ import {
 } from './chain.ts';
 import { createMessageWriter, createRoute, tokensOf } from './message-writer.ts';
 import { drawFailure, drawOutcome, type Outcome } from './outcome.ts';
-import { type LaneProfile, lanes, laneTimings, type NetworkKey, networkProfiles } from './parameters.ts';
+import {
+  bursts,
+  type LaneProfile,
+  lanes,
+  laneTimings,
+  type NetworkKey,
+  networkProfiles,
+} from './parameters.ts';
 import { createDerivation, type Derivation } from './randomness.ts';
 import { sendTimes } from './traffic.ts';
 
@@ -270,16 +277,28 @@ export function createSimulation(options: SimulationOptions) {
     return [outcome, { kind: 'ExecutionDetails', messageId, ...failure, caller: account, seen }];
   };
 
+  // ---- Users
+
   const users = derive.randomness('crowd');
   const times = sendTimes(from, startsAt, historyMessages, liveMessagesPerMinute, users);
+  const at = (time: number, happen: () => void): void =>
+    events.add(time, time, () => {
+      happen();
+      return undefined;
+    });
   /** Only the next time is in the queue. */
   const sendNext = (): void => {
     const { value: time, done } = times.next();
     if (done) return;
-    events.add(time, time, () => {
-      dispatch(users.pickWeighted(weightedLanes), time);
+    at(time, () => {
+      const lane = users.pickWeighted(weightedLanes);
+      const transactions = users.chance(bursts.burstChance) ? users.pick(bursts.burstSizes) : 1;
+      dispatch(lane, time);
+      for (let index = 1; index < transactions; index++) {
+        const later = time + users.fraction() * bursts.burstSeconds * SECOND_MS;
+        at(later, () => dispatch(lane, later));
+      }
       sendNext();
-      return undefined;
     });
   };
   sendNext();

@@ -1,10 +1,10 @@
 /**
- * Send times of simulated transactions, as an endless lazy generator.
+ * Send times of simulated messages, as an endless lazy generator.
  *
  * The history has a lower rate than live traffic, and a daily rhythm. Its last minutes already have the live rate, so that
  * the first visitor finds messages in every status.
  */
-import { batches } from './parameters.ts';
+import { bursts } from './parameters.ts';
 import type { Randomness } from './randomness.ts';
 
 const MINUTE_MS = 60_000;
@@ -18,9 +18,14 @@ const MAX_LEAD_SHARE = 0.1;
 const RHYTHM = 0.35;
 const PEAK_HOUR = 15;
 
-/** On average. */
-const MESSAGES_PER_TRANSACTION =
-  1 + batches.chance * (batches.sizes.reduce((sum, size) => sum + size - 1, 0) / batches.sizes.length);
+/** Average number of messages for each send of a user, with the batch and the burst that may follow it. */
+const MESSAGES_PER_SEND =
+  meanSize(bursts.batchChance, bursts.batchSizes) * meanSize(bursts.burstChance, bursts.burstSizes);
+
+function meanSize(chance: number, sizes: readonly number[]): number {
+  const mean = sizes.reduce((total, size) => total + size, 0) / sizes.length;
+  return 1 + chance * (mean - 1);
+}
 
 /**
  * @param from beginning of the history, in milliseconds since 1970
@@ -44,7 +49,7 @@ export function* sendTimes(
     const spanMs = isLive ? MINUTE_MS : Math.min(HOUR_MS, liveFrom - at);
     const angle = 2 * Math.PI * (at / DAY_MS - PEAK_HOUR / 24);
     const rate = isLive ? liveRate : quietRate * (1 + RHYTHM * Math.cos(angle));
-    owed += (rate * spanMs) / MESSAGES_PER_TRANSACTION;
+    owed += (rate * spanMs) / MESSAGES_PER_SEND;
     const first = at;
     const times = Array.from({ length: Math.floor(owed) }, () => first + randomness.fraction() * spanMs);
     owed -= times.length;
