@@ -33,6 +33,19 @@ import {
 import { execution16, readCommitReport, readExecution16, readMessageSent16 } from './v16.ts';
 import { readExecution20, readMessageSent20 } from './v20.ts';
 
+/** A log of a genuine contract that cannot be read, with the reason for people. */
+export interface UnreadableLog {
+  readonly log: ChainLog;
+  readonly reason: string;
+}
+
+export interface Decoded {
+  readonly facts: readonly Fact[];
+  readonly unreadable: readonly UnreadableLog[];
+  /** How many logs came from contracts that no trusted contract named. */
+  readonly untrusted: number;
+}
+
 export type Decoder = ReturnType<typeof createDecoder>;
 
 interface LogReader {
@@ -132,7 +145,7 @@ export function createDecoder(network: Network) {
       logs: readonly ChainLog[],
       registry: ReadonlyMap<Hex, GenuineContract>,
       blocks: ReadonlyMap<Hex, Block> = new Map(),
-    ) {
+    ): Promise<Decoded> {
       const entries = logs.flatMap((log) => {
         const emitter = registry.get(log.address);
         const reader = readers.get(log.topics[0]);
@@ -168,17 +181,14 @@ export function createDecoder(network: Network) {
         cache,
       );
       const facts: Fact[] = [];
-      /** Logs of genuine contracts that cannot be read, with the reason for people. */
-      const unreadable: { readonly log: ChainLog; readonly reason: string }[] = [];
+      const unreadable: UnreadableLog[] = [];
       for (const [index, { log, reader }] of entries.entries()) {
         const finding = findings[index] ?? {};
         facts.push(...(finding.result?.facts ?? []));
         const reason = reasonOf(finding);
         if (reason !== undefined) unreadable.push({ log, reason: `${reader.event.name}: ${reason}` });
       }
-      /** How many logs came from contracts that no trusted contract named. */
-      const untrusted = logs.filter(({ address }) => !registry.has(address)).length;
-      return { facts, unreadable, untrusted };
+      return { facts, unreadable, untrusted: logs.filter(({ address }) => !registry.has(address)).length };
     },
   };
 }
