@@ -11,7 +11,7 @@ import {
   readVerifierPolicy,
 } from '../../src/ingest/evm/decode/decoder.ts';
 import type { Chain, ChainNode, Hex } from '../../src/ingest/evm/rpc/chain.ts';
-import { createChain } from '../../src/ingest/evm/rpc/endpoints.ts';
+import { createChain } from '../../src/ingest/evm/rpc/node.ts';
 import {
   type Execution,
   type Lab,

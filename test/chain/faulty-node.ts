@@ -5,7 +5,7 @@ import { expect, onTestFinished } from 'vitest';
 import { findNetwork, type Network } from '../../src/domain/networks/networks.ts';
 import type { EndpointPoolOptions } from '../../src/ingest/engine/json-rpc/endpoint-pool.ts';
 import type { Chain, ChainNode, Hex } from '../../src/ingest/evm/rpc/chain.ts';
-import { createChain } from '../../src/ingest/evm/rpc/endpoints.ts';
+import { createChain } from '../../src/ingest/evm/rpc/node.ts';
 import type { EvmSource } from '../../src/ingest/evm/settings.ts';
 import { type Fault, type JsonRpcCall, startJsonRpcServer } from '../json-rpc-server.ts';
 import { createAnswerer, virtualSource } from '../virtual-chain/endpoint.ts';

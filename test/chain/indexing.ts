@@ -24,6 +24,7 @@ export function evmSource(
   return {
     start: null,
     finality: 'finalized',
+    acceptDeepReorgs: false,
     requestsPerSecond: 10_000,
     batchSize: 50,
     maxRange: 10_000,

@@ -45,7 +45,12 @@ export function createProxiedLab() {
   afterAll(() => lab?.stop());
 
   const run = (overrides: Partial<EvmSource>, timing: Partial<IndexerTiming>, once: boolean) => {
-    const given = { rpc: [proxy.url], start: { block: 0 }, verify: 'head', ...overrides } as const;
+    const given: Partial<EvmSource> = {
+      rpc: [proxy.url],
+      start: { block: 0 },
+      verify: 'head',
+      ...overrides,
+    };
     const options = { once, timing: { ...hurriedTiming, endpoints: briefly, ...timing } };
     return runIndexer(store, [labSource(lab.a, given)], options);
   };

@@ -3,11 +3,11 @@
  * the events that are to happen on chains.
  */
 import type { Fact, Observation } from '../../domain/facts.ts';
-import { knownNetwork } from './message-writer.ts';
+import { findNetwork, type Network } from '../../domain/networks/networks.ts';
 import { HEIGHTS_AT, type NetworkProfile } from './parameters.ts';
 import type { Derivation } from './randomness.ts';
 
-const SECOND_MS = 1_000;
+export const SECOND_MS = 1_000;
 
 export interface Block {
   readonly number: number;
@@ -21,42 +21,38 @@ export type Chain = ReturnType<typeof createChain>;
 
 /** Numbers and times of its blocks follow from each other. */
 export function createChain(profile: NetworkProfile, derive: Derivation) {
-  const network = knownNetwork(profile.name);
-  const blockHash = derive.hashes(network.family, `blocks of ${network.name}`);
+  const { name, height, blockMs, epochSeconds, finalityLagSeconds } = profile;
+  const network: Network | undefined = findNetwork(name);
+  if (!network) throw new Error(`The simulation uses an unknown network ${name}.`);
+  const blockHash = derive.hashes(network.family, `blocks of ${name}`);
   return {
     network,
-    profile,
-
+    blockMs,
     /** The first block at or after a time. Its timestamp is never before that time either. */
     blockFrom(time: number): Block {
-      const { height, blockMs } = profile;
       const blocks = Math.ceil((time - HEIGHTS_AT) / blockMs);
       const minedAt = HEIGHTS_AT + blocks * blockMs;
       return { number: height + blocks, minedAt, timestamp: Math.ceil(minedAt / SECOND_MS) * SECOND_MS };
     },
-
     /** Never earlier for a later block: merkle roots rely on sequence numbers becoming final in order. */
     finalizedAt(blockTimestamp: number): number {
-      const epochMs = profile.epochSeconds * SECOND_MS;
-      return (Math.floor(blockTimestamp / epochMs) + 1) * epochMs + profile.finalityLagSeconds * SECOND_MS;
+      const epochMs = epochSeconds * SECOND_MS;
+      return (Math.floor(blockTimestamp / epochMs) + 1) * epochMs + finalityLagSeconds * SECOND_MS;
     },
-
-    observe: (block: Block, transactionHash: string | null, logIndex: number | null): Observation => ({
+    observe: (
+      block: Block,
+      transactionHash: string | null = null,
+      logIndex: number | null = null,
+    ): Observation => ({
       network: network.selector,
       blockNumber: block.number,
       blockHash: blockHash(block.number),
       transactionHash,
       logIndex,
-      at: isoTime(block),
+      at: new Date(block.timestamp).toISOString(),
     }),
   };
 }
-
-export function isoTime(block: Block): string {
-  return new Date(block.timestamp).toISOString();
-}
-
-// ---- Events
 
 /** Runs at its time and returns its facts. */
 export type SimulatedEvent = () => Fact | readonly Fact[] | undefined;
@@ -68,17 +64,9 @@ export function createEventQueue() {
   return {
     /** Events of the same time run in the order in which they were added. */
     add(at: number, minedAt: number, event: SimulatedEvent): void {
-      let low = 0;
-      let high = entries.length;
-      while (low < high) {
-        const middle = (low + high) >> 1;
-        const other = entries[middle];
-        if (other && (other.at - at || other.minedAt - minedAt) > 0) low = middle + 1;
-        else high = middle;
-      }
-      entries.splice(low, 0, { at, minedAt, event });
+      const later = entries.findLastIndex((other) => (other.at - at || other.minedAt - minedAt) > 0);
+      entries.splice(later + 1, 0, { at, minedAt, event });
     },
-
     /** Removes the earliest event, unless it is later than `time`. */
     nextUntil(time: number): SimulatedEvent | undefined {
       const earliest = entries.at(-1);

@@ -40,27 +40,22 @@ export type NetworkKey = keyof typeof networkProfiles;
 
 // ---- Tokens
 
-/** Decimals differ by family: amounts of SVM tokens have 64 bits. */
+/** Decimals differ by family: amounts of SVM tokens have 64 bits. `called` is its name; one says nothing, as some do. */
+const token = (called: string | null, EVM: number, SVM: number, destGas: string) => ({
+  called,
+  decimals: { EVM, SVM },
+  destGas,
+});
+
 export const tokens = {
-  LINK: { EVM: 18, SVM: 9, destGas: '90000' },
-  USDC: { EVM: 6, SVM: 6, destGas: '150000' },
-  'CCIP-BnM': { EVM: 18, SVM: 9, destGas: '90000' },
-  'CCIP-LnM': { EVM: 18, SVM: 9, destGas: '90000' },
-} as const;
+  LINK: token('ChainLink Token', 18, 9, '90000'),
+  USDC: token('USD Coin', 6, 6, '150000'),
+  'CCIP-BnM': token('CCIP-BnM', 18, 9, '90000'),
+  'CCIP-LnM': token(null, 18, 9, '90000'),
+  WNAT: token('Wrapped native token', 18, 9, '90000'),
+};
 
 export type TokenName = keyof typeof tokens;
-
-export function decimalsOn({ family }: { readonly family: string }, name: TokenName): number {
-  return family === 'SVM' ? tokens[name].SVM : tokens[name].EVM;
-}
-
-/** What the contracts call themselves; one says nothing, as some do. */
-export const tokenNames: Readonly<Record<TokenName, string | null>> = {
-  LINK: 'ChainLink Token',
-  USDC: 'USD Coin',
-  'CCIP-BnM': 'CCIP-BnM',
-  'CCIP-LnM': null,
-};
 
 // ---- Timing of lanes
 
@@ -81,27 +76,38 @@ export const laneTimings = {
   slow: laneTiming(75, [30, 60], [40, 120], [60, 200], 45),
 };
 
-const required = ['Chainlink Committee'];
+/** @param optional one of these is enough; there are two or none, so that the last may be silent */
+const verifiers = (required: readonly string[], optional: readonly string[] = []) => ({ required, optional });
+
+export type VerifierSet = ReturnType<typeof verifiers>;
 
 export const verifierSets = {
-  committee: { required, optional: [], optionalThreshold: 0 },
-  'committee and sentinel': { required: [...required, 'Sentinel Labs'], optional: [], optionalThreshold: 0 },
-  'committee and one of two': {
-    required,
-    optional: ['Sentinel Labs', 'Open Attesters'],
-    optionalThreshold: 1,
-  },
-} satisfies Record<string, object>;
+  committee: verifiers(['Chainlink Committee']),
+  'committee and sentinel': verifiers(['Chainlink Committee', 'Sentinel Labs']),
+  'committee and one of two': verifiers(['Chainlink Committee'], ['Sentinel Labs', 'Open Attesters']),
+};
 
 // ---- Senders
 
 /**
- * - bridge: users of a bridge's web page; tokens to their own account
- * - app: contracts that users call, and which call the router; data, sometimes with a token
- * - treasury: a multi-signature wallet; large amounts to itself
- * - account: users with scripts; any content to any receiver
+ * @param amounts in tokens, from the least to the most
+ * @param order how often messages are to be executed in the order of their nonces
  */
-export type SenderKind = 'bridge' | 'app' | 'treasury' | 'account';
+const sender = (
+  amounts: readonly [number, number],
+  chances: { readonly token: number; readonly second: number; readonly data: number; readonly order: number },
+) => ({ amounts, chances });
+
+export const senderKinds = {
+  /** Users of a bridge's web page: tokens to their own account. */
+  bridge: sender([0.5, 400], { token: 1, second: 0.05, data: 0, order: 0.1 }),
+  /** Contracts that users call, and which call the router: data, sometimes with a token. */
+  app: sender([0.01, 20], { token: 0.25, second: 0, data: 1, order: 0.4 }),
+  /** A multi-signature wallet: large amounts to itself. */
+  treasury: sender([5_000, 250_000], { token: 1, second: 0.4, data: 0.2, order: 0.9 }),
+  /** Users with scripts: any content to any receiver. */
+  account: sender([0.001, 10], { token: 0.65, second: 0.15, data: 0.25, order: 0.35 }),
+};
 
 /** @param shares of bridge, app, treasury and account */
 const mix = (shares: readonly [number, number, number, number], ...tokens: readonly TokenName[]) => {
@@ -125,25 +131,13 @@ export const population = {
   regularsPerLane: 12,
   treasuries: ['northwind', 'atlas-dao', 'meridian'],
   signersPerTreasury: 3,
-  apps: [
-    'oracle-relay',
-    'nft-courier',
-    'vote-mirror',
-    'lend-sync',
-    'name-registry',
-    'game-vault',
-    'rate-feed',
-  ],
+  apps: ['oracle-relay', 'nft-courier', 'vote-mirror', 'lend-sync', 'name-registry', 'rate-feed'],
 } as const;
 
 export const phrases = [
   'gm',
   'Hello, world!',
-  'hello from the other side',
-  'ping',
   'proposal 42: passed',
-  'mint #1807 to holder',
-  'sync: epoch closed',
   'test message, please ignore',
   'Grüße über die Brücke ✓',
   'The quick brown fox jumps over the lazy dog, then waits for finality on the other chain.',
@@ -179,10 +173,7 @@ export type Assurance = 'blessed later' | 'blessed at once' | 'unblessed' | keyo
 
 export type LaneProfile = Readonly<ReturnType<typeof lane>>;
 
-/**
- * @param share of all traffic, relative to the other lanes
- * @param peakHour the hour of the day (UTC) at which the lane is busiest
- */
+/** @param share of all traffic, relative to the other lanes */
 function lane(
   source: NetworkKey,
   dest: NetworkKey,
@@ -191,53 +182,39 @@ function lane(
   timing: keyof typeof laneTimings,
   trafficMix: keyof typeof trafficMixes,
   failureRate: number,
-  peakHour: number,
   assurance: Assurance,
 ) {
-  return { source, dest, version, share, timing, trafficMix, failureRate, peakHour, assurance };
+  return { source, dest, version, share, timing, trafficMix, failureRate, assurance };
 }
 
 export const lanes: readonly LaneProfile[] = [
-  lane('sepolia', 'base', '1.6.0', 160, 'brisk', 'retail', 0.02, 16, 'blessed at once'),
-  lane('base', 'sepolia', '1.6.0', 110, 'brisk', 'dollars', 0.02, 17, 'unblessed'),
-  lane('sepolia', 'arbitrum', '2.0.0', 130, 'steady', 'mixed', 0.03, 15, 'committee and one of two'),
-  lane('arbitrum', 'sepolia', '2.0.0', 80, 'brisk', 'dollars', 0.02, 15, 'committee and sentinel'),
-  lane('fuji', 'sepolia', '1.5.0', 90, 'steady', 'tests', 0.04, 9, 'blessed later'),
-  lane('sepolia', 'fuji', '1.5.0', 85, 'brisk', 'tests', 0.04, 10, 'blessed later'),
-  lane('arbitrum', 'base', '2.0.0', 70, 'brisk', 'dollars', 0.01, 18, 'committee'),
-  lane('base', 'arbitrum', '2.0.0', 55, 'brisk', 'apps', 0.02, 19, 'committee and one of two'),
-  lane('sepolia', 'solana', '1.6.0', 50, 'steady', 'mixed', 0.05, 20, 'unblessed'),
-  lane('solana', 'sepolia', '1.6.0', 40, 'brisk', 'retail', 0.02, 21, 'blessed at once'),
-  lane('optimism', 'base', '1.6.0', 40, 'brisk', 'apps', 0.02, 14, 'blessed at once'),
-  lane('base', 'optimism', '1.6.0', 35, 'brisk', 'apps', 0.02, 13, 'unblessed'),
-  lane('amoy', 'sepolia', '1.5.0', 32, 'steady', 'apps', 0.03, 6, 'blessed later'),
-  lane('sepolia', 'amoy', '1.5.0', 30, 'steady', 'retail', 0.03, 7, 'blessed later'),
-  lane('bsc', 'sepolia', '1.6.0', 28, 'brisk', 'tests', 0.05, 3, 'blessed at once'),
-  lane('sepolia', 'bsc', '1.6.0', 24, 'steady', 'dollars', 0.03, 4, 'unblessed'),
-  lane('bsc', 'fuji', '1.5.0', 20, 'brisk', 'retail', 0.03, 2, 'blessed later'),
-  lane('optimism', 'arbitrum', '2.0.0', 20, 'brisk', 'mixed', 0.02, 16, 'committee'),
-  lane('fuji', 'arbitrum', '2.0.0', 18, 'brisk', 'apps', 0.03, 11, 'committee and sentinel'),
-  lane('sepolia', 'linea', '1.5.0', 26, 'slow', 'retail', 0.04, 12, 'blessed later'),
-  lane('linea', 'sepolia', '1.5.0', 20, 'slow', 'tests', 0.06, 12, 'blessed later'),
-  lane('scroll', 'sepolia', '1.6.0', 12, 'steady', 'apps', 0.03, 5, 'unblessed'),
-  lane('sepolia', 'scroll', '2.0.0', 22, 'slow', 'mixed', 0.03, 5, 'committee and one of two'),
-  lane('ronin', 'base', '1.6.0', 10, 'brisk', 'apps', 0.02, 1, 'blessed at once'),
-  lane('base', 'ronin', '1.6.0', 9, 'steady', 'apps', 0.02, 1, 'unblessed'),
-  lane('solana', 'base', '1.6.0', 9, 'brisk', 'dollars', 0.02, 22, 'unblessed'),
-  lane('arbitrum', 'solana', '1.6.0', 8, 'steady', 'apps', 0.06, 20, 'unblessed'),
-  lane('chiado', 'sepolia', '1.5.0', 8, 'slow', 'tests', 0.08, 8, 'blessed later'),
-  lane('chiado', 'arbitrum', '2.0.0', 5, 'steady', 'apps', 0.05, 8, 'committee'),
+  lane('sepolia', 'base', '1.6.0', 160, 'brisk', 'retail', 0.02, 'blessed at once'),
+  lane('base', 'sepolia', '1.6.0', 110, 'brisk', 'dollars', 0.02, 'unblessed'),
+  lane('sepolia', 'arbitrum', '2.0.0', 130, 'steady', 'mixed', 0.03, 'committee and one of two'),
+  lane('arbitrum', 'sepolia', '2.0.0', 80, 'brisk', 'dollars', 0.02, 'committee and sentinel'),
+  lane('fuji', 'sepolia', '1.5.0', 90, 'steady', 'tests', 0.04, 'blessed later'),
+  lane('sepolia', 'fuji', '1.5.0', 85, 'brisk', 'tests', 0.04, 'blessed later'),
+  lane('arbitrum', 'base', '2.0.0', 70, 'brisk', 'dollars', 0.01, 'committee'),
+  lane('base', 'arbitrum', '2.0.0', 55, 'brisk', 'apps', 0.02, 'committee and one of two'),
+  lane('sepolia', 'solana', '1.6.0', 50, 'steady', 'mixed', 0.05, 'unblessed'),
+  lane('solana', 'sepolia', '1.6.0', 40, 'brisk', 'retail', 0.02, 'blessed at once'),
+  lane('optimism', 'base', '1.6.0', 40, 'brisk', 'apps', 0.02, 'blessed at once'),
+  lane('base', 'optimism', '1.6.0', 35, 'brisk', 'apps', 0.02, 'unblessed'),
+  lane('amoy', 'sepolia', '1.5.0', 32, 'steady', 'apps', 0.03, 'blessed later'),
+  lane('sepolia', 'amoy', '1.5.0', 30, 'steady', 'retail', 0.03, 'blessed later'),
+  lane('bsc', 'sepolia', '1.6.0', 28, 'brisk', 'tests', 0.05, 'blessed at once'),
+  lane('sepolia', 'bsc', '1.6.0', 24, 'steady', 'dollars', 0.03, 'unblessed'),
+  lane('bsc', 'fuji', '1.5.0', 20, 'brisk', 'retail', 0.03, 'blessed later'),
+  lane('optimism', 'arbitrum', '2.0.0', 20, 'brisk', 'mixed', 0.02, 'committee'),
+  lane('fuji', 'arbitrum', '2.0.0', 18, 'brisk', 'apps', 0.03, 'committee and sentinel'),
+  lane('sepolia', 'linea', '1.5.0', 26, 'slow', 'retail', 0.04, 'blessed later'),
+  lane('linea', 'sepolia', '1.5.0', 20, 'slow', 'tests', 0.06, 'blessed later'),
+  lane('scroll', 'sepolia', '1.6.0', 12, 'steady', 'apps', 0.03, 'unblessed'),
+  lane('sepolia', 'scroll', '2.0.0', 22, 'slow', 'mixed', 0.03, 'committee and one of two'),
+  lane('ronin', 'base', '1.6.0', 10, 'brisk', 'apps', 0.02, 'blessed at once'),
+  lane('base', 'ronin', '1.6.0', 9, 'steady', 'apps', 0.02, 'unblessed'),
+  lane('solana', 'base', '1.6.0', 9, 'brisk', 'dollars', 0.02, 'unblessed'),
+  lane('arbitrum', 'solana', '1.6.0', 8, 'steady', 'apps', 0.06, 'unblessed'),
+  lane('chiado', 'sepolia', '1.5.0', 8, 'slow', 'tests', 0.08, 'blessed later'),
+  lane('chiado', 'arbitrum', '2.0.0', 5, 'steady', 'apps', 0.05, 'committee'),
 ];
-
-/** How strongly traffic depends on the hour of the day: 0 not at all, 1 none at night. */
-export const rhythm = { ofAllTraffic: 0.35, peakHour: 15, ofOneLane: 0.6 } as const;
-
-// ---- Machines that send periodically
-
-export const periodicSenders = [
-  { name: 'price-keeper', source: 'sepolia', dest: 'base', intervalSeconds: 120 },
-  { name: 'liveness-probe', source: 'fuji', dest: 'sepolia', intervalSeconds: 180 },
-] as const;
-
-/** Bound on their share of all traffic, for a history with few messages. */
-export const MAX_PERIODIC_SHARE = 0.04;

@@ -18,21 +18,6 @@ export interface Claim {
 /** `lacks`: the endpoint does not keep what would be needed to tell. */
 export type Opinion = 'has' | 'denies' | 'lacks';
 
-export interface ClaimQuestion<Node, Made extends Claim> {
-  /** In the order of the claims. */
-  opinionsOn(other: Node, claims: readonly Made[]): Promise<readonly Opinion[]>;
-  /** An endpoint whose head is lower cannot tell. */
-  readonly minimumHead: number | undefined;
-  /** Whether the claims are so new that endpoints that lack them may be a moment behind. */
-  readonly isNew?: boolean;
-}
-
-/** The claims that no other endpoint has confirmed, and whether all endpoints were asked about them. */
-export interface Unconfirmed<Made extends Claim> {
-  readonly claims: readonly Made[];
-  readonly areAllAsked: boolean;
-}
-
 export type Confirmation<Node extends { readonly name: string }> = ReturnType<
   typeof createConfirmation<Node>
 >;
@@ -54,12 +39,23 @@ export function createConfirmation<Node extends { readonly name: string }>({
   const waits = createEndpointWaits(waitMs);
 
   return {
-    /** Throws a NodeError where a claim is denied. */
+    /**
+     * The claims that no other endpoint has confirmed, and whether all endpoints were asked about them. Throws a NodeError
+     * where a claim is denied.
+     */
     async confirm<Made extends Claim>(
       witness: Node,
       claims: readonly Made[],
-      { opinionsOn, minimumHead, isNew = false }: ClaimQuestion<Node, Made>,
-    ): Promise<Unconfirmed<Made>> {
+      question: {
+        /** In the order of the claims. */
+        opinionsOn(other: Node, claims: readonly Made[]): Promise<readonly Opinion[]>;
+        /** An endpoint whose head is lower cannot tell. */
+        readonly minimumHead: number | undefined;
+        /** Whether the claims are so new that endpoints that lack them may be a moment behind. */
+        readonly isNew?: boolean;
+      },
+    ): Promise<{ readonly claims: readonly Made[]; readonly areAllAsked: boolean }> {
+      const { opinionsOn, minimumHead, isNew = false } = question;
       const names = chain.health().map(({ name }) => name);
       if (names.length === 1 || claims.length === 0) return { claims: [], areAllAsked: true };
       let left = claims;

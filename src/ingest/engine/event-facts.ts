@@ -39,7 +39,7 @@ export function parseSentMessage(record: object, source: Network, dest: Network)
   return message;
 }
 
-function networkInfo({ name, selector, chainId, family, displayName }: Network): NetworkInfo {
+export function networkInfo({ name, selector, chainId, family, displayName }: Network): NetworkInfo {
   return { name, chainSelector: selector, chainId, chainFamily: family, displayName };
 }
 
@@ -116,13 +116,9 @@ export function shortened(text: string, length = 80): string {
 
 /** What families decode of a 1.6 message, whose names they share. */
 interface SentParts {
-  readonly header: {
-    readonly messageId: string;
-    readonly sourceChainSelector: bigint;
-    readonly destChainSelector: bigint;
-    readonly sequenceNumber: bigint;
-    readonly nonce: bigint;
-  };
+  readonly header: { readonly messageId: string } & Readonly<
+    Record<'sourceChainSelector' | 'destChainSelector' | 'sequenceNumber' | 'nonce', bigint>
+  >;
   readonly sender: string;
   readonly feeToken: string;
   readonly feeTokenAmount: bigint;

@@ -1,13 +1,9 @@
 /**
- * The seam between the indexing engine and a family of chains (EVM, Solana).
+ * The seam between the indexing engine (this folder), which owns what is the same for every chain, and a family of chains
+ * (EVM, Solana): its configuration, its endpoints, which contracts to trust, how to read, and what to poll.
  *
- * The engine (this folder) owns what is the same for every chain: the lease on a network, the follow loop and the
- * history loop, retries with backoff, the ledger of failures, and the progress that others see. A family owns what only
- * it knows: its configuration, its endpoints, which contracts to trust, how to read, and what to poll.
- *
- * The engine counts in block numbers, which are slots on a chain that has slots. Numbers may be skipped. It knows
- * nothing of logs, topics, bloom filters or parent hashes, and a family that reads only final data never reports
- * abandoned blocks. A step of any family is one `IndexStep`, recorded through `Progress.record` in one transaction.
+ * The engine counts in block numbers, which are slots on a chain that has slots. Numbers may be skipped. A family that reads
+ * only final data never reports abandoned blocks. A step of any family is one `IndexStep`, recorded in one transaction.
  */
 
 import type { WriteLog } from '../../base/log.ts';

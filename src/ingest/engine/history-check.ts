@@ -31,13 +31,6 @@ export interface Contradiction extends FindingKey {
   readonly body?: unknown;
 }
 
-export interface Comparison {
-  readonly counters: NonNullable<IndexStep['counters']>;
-  readonly contradictions: readonly Contradiction[];
-  /** Findings of other origin that no longer hold. */
-  readonly resolved?: readonly FindingKey[];
-}
-
 export type HistoryCheck = ReturnType<typeof createHistoryCheck>;
 
 export function createHistoryCheck<Views extends { readonly head: number }>(options: {
@@ -48,7 +41,16 @@ export function createHistoryCheck<Views extends { readonly head: number }>(opti
   /** Asks the chain. `head` is the newest block after that: what was read must reach up to it before it is compared. */
   readonly readViews: (tip: number) => Promise<Views>;
   /** @param open all findings that are stored for the network */
-  readonly compare: (views: Views, final: number, open: readonly StoredFinding[]) => Promise<Comparison>;
+  readonly compare: (
+    views: Views,
+    final: number,
+    open: readonly StoredFinding[],
+  ) => Promise<{
+    readonly counters: NonNullable<IndexStep['counters']>;
+    readonly contradictions: readonly Contradiction[];
+    /** Findings of other origin that no longer hold. */
+    readonly resolved?: readonly FindingKey[];
+  }>;
 }) {
   const { progress, health, words } = options;
   const { selector } = progress;

@@ -6,15 +6,24 @@
  * upper end, and a worker that is killed loses no more than what it had in flight. The number of pieces and of events that
  * wait is bounded. A piece that no endpoint gives goes to the ledger of failures, and reading goes on below it.
  */
-import { isUnrecoverable, type PendingRange } from '../../store/ledger/index-ledger.ts';
-import { untilLater } from '../work.ts';
+import type { PendingRange } from '../../store/ledger/index-ledger.ts';
 import { type HistoryReading, historyStep, logProblemsOf, StaleReadingError } from './block-readings.ts';
-import { createConcurrency } from './concurrency.ts';
 import type { NetworkReader, NetworkSource } from './family.ts';
 import { problemKindOf, reasonOf } from './faults.ts';
-import type { ReadMark } from './progress.ts';
+import { type ReadMark, runRounds } from './progress.ts';
 import { retryDelay } from './timing.ts';
 
+/**
+ * Pieces that are read at once: slow start, up to what keeps the endpoints' rate limits busy. The limit begins at one and
+ * grows with every piece that succeeds, up to two seconds' worth of requests, for answers may take that long. A failure
+ * takes it back to one, and from then on it grows by one with every piece, which doubles it in a round trip.
+ */
+const QUEUE_SECONDS = 2;
+const MIN_PER_ENDPOINT = 2;
+const MAX_PER_ENDPOINT = 64;
+const MAX_IN_ALL = 256;
+/** How much the limit grows with a piece before anything has failed: 1, 5, 25, 125 in three round trips. */
+const FIRST_GROWTH = 4;
 /** How often a piece is tried before it goes to the ledger of failures. */
 const ATTEMPTS = 3;
 /** The same where an endpoint could not be reached at times, which is seldom the fault of the piece. */
@@ -91,7 +100,14 @@ export function createHistoryLoop(
   let itemsPerPiece = 0;
   let headStartUntil = 0;
 
-  const concurrency = createConcurrency(source.requestsPerSecond, reader.health, () => inFlight);
+  const wanted = Math.ceil(source.requestsPerSecond * QUEUE_SECONDS);
+  const perEndpoint = Math.min(MAX_PER_ENDPOINT, Math.max(MIN_PER_ENDPOINT, wanted));
+  let grownTo = 1;
+  let growth = FIRST_GROWTH;
+  const concurrency = (): number => {
+    const healthy = reader.health().filter((endpoint) => endpoint.healthy).length;
+    return Math.min(grownTo, MAX_IN_ALL, perEndpoint * Math.max(1, healthy));
+  };
 
   const isOutdated = (): boolean => phase.version !== recorder.backlogVersion;
   const isHeadFirst = (): boolean => performance.now() < headStartUntil && isHeadBehind();
@@ -126,7 +142,7 @@ export function createHistoryLoop(
     const pauseMs = (outage?.pausedUntil ?? 0) - performance.now();
     if (signal.aborted) return Infinity;
     if (pauseMs > 0) return pauseMs;
-    const limit = isGivingWay ? 1 : concurrency.limit;
+    const limit = isGivingWay ? 1 : concurrency();
     while (inFlight < limit && (inFlight === 0 || hasRoom())) {
       const isFull = pieces.length >= WINDOW * limit;
       const piece = pieces.find(({ state }) => state.name === 'planned') ?? (isFull ? undefined : planNext());
@@ -148,7 +164,7 @@ export function createHistoryLoop(
       if (reading.from > from) splitOff(piece, reading.from);
       itemsPerPiece = 0.7 * itemsPerPiece + 0.3 * reading.items;
       if (outageBefore === outage) outage = null;
-      concurrency.succeed();
+      grownTo = concurrency() + growth;
     } catch (error) {
       // What is under way when the loop ends fails, which means nothing.
       if (!signal.aborted) fail(piece, error, outageBefore);
@@ -169,7 +185,8 @@ export function createHistoryLoop(
   };
 
   const fail = (piece: Piece, error: unknown, outageBefore: Outage | null): void => {
-    concurrency.fail();
+    grownTo = 1;
+    growth = 1;
     // Where no endpoint answers at all, the failure says nothing about this piece.
     const isAlive = problem.current === null || reader.health().some(({ healthy }) => healthy);
     if (isAlive) piece.attempts++;
@@ -302,18 +319,12 @@ export function createHistoryLoop(
     get lastFailure() {
       return outage?.reason ?? null;
     },
-    /** Runs until the signal; throws what cannot be retried: a lost lease, or a newer schema. */
-    async run(signal: AbortSignal): Promise<void> {
-      while (!signal.aborted) {
-        try {
-          await goOn(signal);
-        } catch (error) {
-          if (signal.aborted) return;
-          if (isUnrecoverable(error)) throw error;
-          problem.set(error);
-          await untilLater(retryDelay(1, timing), signal);
-        }
-      }
-    },
+    run: (signal: AbortSignal) =>
+      runRounds(
+        progress,
+        signal,
+        () => goOn(signal),
+        () => 1,
+      ),
   };
 }

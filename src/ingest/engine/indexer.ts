@@ -58,13 +58,8 @@ export interface NetworkStatus {
   readonly worker: NetworkWorker['status'] | undefined;
 }
 
-export interface Indexer {
-  statuses(): readonly NetworkStatus[];
-  /** Resolves when it has ended. */
-  readonly ended: Promise<void>;
-}
-
-export function startIndexer(options: IndexerOptions): Indexer {
+/** `ended` resolves when it has ended. */
+export function startIndexer(options: IndexerOptions) {
   const finished = new AbortController();
   const signal = AbortSignal.any([options.signal, finished.signal]);
   // Each network that waits for its lease listens; there may be many.
@@ -79,7 +74,7 @@ export function startIndexer(options: IndexerOptions): Indexer {
       throw error;
     }
   });
-  const statuses = () =>
+  const statuses = (): readonly NetworkStatus[] =>
     options.sources.map(({ network }) => {
       const { worker, state } = workers.get(network.selector) ?? {};
       return { network, isOurs: state === 'working', isTaken: state === 'waiting', worker: worker?.status };

@@ -5,15 +5,20 @@
  * retries what has failed. Every step is one transaction of the store: a worker can be killed at any moment, and the next
  * one continues.
  */
-import { type IndexState, isUnrecoverable } from '../../store/ledger/index-ledger.ts';
-import { untilLater } from '../work.ts';
-import { logProblemsOf } from './block-readings.ts';
+import {
+  type BlockRange,
+  type FailedRange,
+  type IndexState,
+  isUnrecoverable,
+} from '../../store/ledger/index-ledger.ts';
+import { createPause, untilLater } from '../work.ts';
+import { historyStep, logProblemsOf, StaleReadingError } from './block-readings.ts';
 import type { NetworkReader, NetworkSource, NetworkStart } from './family.ts';
-import { createFollowLoop } from './follow-loop.ts';
+import { NodeError, RangeTooLargeError, reasonOf } from './faults.ts';
 import { createHistoryLoop } from './history-loop.ts';
 import { historyRange } from './pending-ranges.ts';
-import { createRepairLoop } from './repair-loop.ts';
-import { retryDelay } from './timing.ts';
+import { runRounds } from './progress.ts';
+import { repairDelay, retryDelay } from './timing.ts';
 
 /**
  * A network whose endpoints have failed this often in a row cannot go on at present. With the pauses of `retryDelay`
@@ -157,4 +162,202 @@ function startOf({ start, deployed, newRouters }: NetworkStart, state: IndexStat
   if (wanted === undefined) return undefined;
   const isEarlier = state.startBlock === null ? start !== undefined : wanted < state.startBlock;
   return isNew || isEarlier ? wanted : undefined;
+}
+
+// ---- The follow loop
+
+/**
+ * The follow loop: reads what is new at the head, again and again, and does the tasks in between. How the head is read,
+ * across forks where a chain has them, is up to the family.
+ *
+ * @param pollEvery milliseconds between looks at the head
+ */
+function createFollowLoop(reader: NetworkReader, pollEvery: number) {
+  const { head, recorder, problem, timing } = reader.progress;
+  const pause = createPause();
+  let isAtHead = false;
+  let isBehind = true;
+  /** On performance.now()'s clock, like all times here: it never goes back. */
+  let tasksDueAt = 0;
+  let tasksStartedAt = -1;
+  let failures = 0;
+  let taskFailures = 0;
+
+  /** A question that no endpoint answers is reported as a problem. It does not hold up new blocks. */
+  const doTasks = async (): Promise<void> => {
+    const begunAt = performance.now();
+    if (!head.final || begunAt < tasksDueAt) {
+      if (taskFailures === 0) problem.clear();
+      return;
+    }
+    tasksDueAt = begunAt + timing.tasksEveryMs;
+    try {
+      const step = await reader.tasks.work();
+      if (step) await recorder.record(() => step);
+      const { isBehind: isMoreLeft } = reader.tasks;
+      if (!isMoreLeft) tasksStartedAt = begunAt;
+      // What was due at once was too much for one round.
+      else if (step) tasksDueAt = 0;
+      taskFailures = 0;
+      problem.clear();
+    } catch (error) {
+      if (!(error instanceof NodeError)) throw error;
+      taskFailures++;
+      tasksDueAt = begunAt + Math.max(timing.tasksEveryMs, retryDelay(taskFailures, timing));
+      problem.set(error);
+    }
+  };
+
+  return {
+    /** Whether the newest block has been read, as far as is known. */
+    get isAtHead() {
+      return isAtHead;
+    },
+    /** Whether there is more to read, by the latest look; true before the first. */
+    get isBehind() {
+      return isBehind;
+    },
+    /** When the latest complete round of tasks began, on performance.now()'s clock. */
+    get tasksStartedAt() {
+      return tasksStartedAt;
+    },
+    /** Rounds that failed in a row, of reading the head or of the tasks. */
+    get failedRounds() {
+      return Math.max(failures, taskFailures);
+    },
+    /** Looks at the head and does the tasks without waiting for their time. */
+    runNow(): void {
+      tasksDueAt = 0;
+      pause.wake();
+    },
+    run: (signal: AbortSignal) =>
+      runRounds(
+        reader.progress,
+        signal,
+        async () => {
+          const hasMore = await reader.follow();
+          isBehind = hasMore;
+          failures = 0;
+          await doTasks();
+          await recorder.publishWhenDue();
+          isAtHead = !hasMore;
+          if (!hasMore && tasksDueAt > 0) await pause.wait(pollEvery, signal);
+        },
+        async () => {
+          isAtHead = false;
+          await recorder.publishWhenDue();
+          return ++failures;
+        },
+      ),
+  };
+}
+
+// ---- The repair loop
+
+const REPAIRS_AT_ONCE = 4;
+/** A failed range is split into so many parts: 10,000 blocks come down to the one at fault in five steps. */
+const PARTS = 8;
+/**
+ * With so many failed ranges none is split any more. A whole stretch of history is missing then, not a few blocks, and a
+ * list of all its blocks would be of no use.
+ */
+const MANY_FAILED_RANGES = 100;
+
+/**
+ * The repair loop: retries the ranges on the ledger of failures that are due, in ever smaller parts.
+ *
+ * @param startsWithRouters whether history begins with the routers, not at a configured block or time
+ */
+function createRepairLoop(reader: NetworkReader, startsWithRouters: boolean) {
+  const { progress } = reader;
+  const { selector, ledger, recorder, problem, timing } = progress;
+  let isIdle = false;
+  /** Repairs that failed in a row. */
+  let failures = 0;
+
+  const isAlive = () => problem.current === null || reader.health().some(({ healthy }) => healthy);
+
+  /** What can be read must not wait for what cannot: the range is split, or else retried less and less often. */
+  const failAgain = async (failure: FailedRange, error: unknown): Promise<void> => {
+    const { id, since, failures: times } = failure;
+    const reason = reasonOf(error);
+    // A node that wants shorter ranges gets them in any case: it would never answer for this one.
+    const isSplit = error instanceof RangeTooLargeError || recorder.backlog.failedRanges < MANY_FAILED_RANGES;
+    const parts = isSplit ? partsOf(failure) : [failure];
+    await recorder.record(() =>
+      parts.length > 1
+        ? {
+            recovered: [id],
+            // They have not been tried as such: they come due soon, and only their age is that of the whole.
+            failed: parts.map((part) => ({ ...recorder.failureOf(part, reason), since })),
+          }
+        : { postponed: [{ id, reason, retryInMs: repairDelay(times + 1, timing) }] },
+    );
+  };
+
+  const repair = async (failure: FailedRange): Promise<void> => {
+    const { id, from, to } = failure;
+    const mark = recorder.mark();
+    const reading = await reader.readHistory(failure, 'whole');
+    await recorder.record(() => ({
+      ...historyStep(failure, [{ from, to, reading, mark }], progress, startsWithRouters),
+      recovered: [id],
+    }));
+    progress.log(`Blocks ${from} to ${to} have been read at last`);
+    logProblemsOf(reading, progress.log);
+  };
+
+  /** Retries what is due; false where nothing was, or where a failure asks for a pause. */
+  const repairDue = async (signal: AbortSignal): Promise<boolean> => {
+    const due = await ledger.dueFailures(selector, REPAIRS_AT_ONCE);
+    for (const failure of due) {
+      if (signal.aborted) return false;
+      try {
+        await repair(failure);
+        failures = 0;
+      } catch (error) {
+        if (isUnrecoverable(error) || signal.aborted) throw error;
+        if (error instanceof StaleReadingError) continue;
+        // Where no endpoint answers at all, the failure says nothing of these blocks.
+        if (!isAlive()) throw error;
+        await failAgain(failure, error);
+        if (error instanceof RangeTooLargeError) continue;
+        failures++;
+        return false;
+      }
+    }
+    return due.length > 0;
+  };
+
+  return {
+    /** Whether what was due has been tried. */
+    get isIdle() {
+      return isIdle;
+    },
+    run: (signal: AbortSignal) =>
+      runRounds(
+        progress,
+        signal,
+        async () => {
+          if (await repairDue(signal)) return;
+          await recorder.publishWhenDue();
+          isIdle = true;
+          await untilLater(failures > 0 ? retryDelay(failures, timing) : timing.repairMinMs, signal);
+        },
+        () => {
+          isIdle = true;
+          return ++failures;
+        },
+      ),
+  };
+}
+
+/** In parts of the same length, or nearly so; one block cannot be split. */
+function partsOf(range: BlockRange): readonly BlockRange[] {
+  const length = Math.ceil((range.to - range.from + 1) / PARTS);
+  const parts: BlockRange[] = [];
+  for (let { from } = range; from <= range.to; from += length) {
+    parts.push({ ...range, from, to: Math.min(range.to, from + length - 1) });
+  }
+  return parts;
 }

@@ -8,7 +8,7 @@ import {
   type PooledNode,
   type PooledNodeOptions,
 } from '../engine/json-rpc/endpoint-pool.ts';
-import { bytesOf, MalformedAnswerError, parseQuantity } from './rpc/answers.ts';
+import { bytesOf, parseQuantity } from './rpc/answers.ts';
 import { classifyEvmRpcError } from './rpc/evm-rpc-errors.ts';
 import { createNode } from './rpc/node.ts';
 import type { EvmSource } from './settings.ts';
@@ -33,8 +33,7 @@ export function openEvmCalls(source: EvmSource, options: DestinationCallsOptions
 
 function createCallNode(endpoint: Endpoint, source: EvmSource, options: PooledNodeOptions): CallNode {
   const { checkIn, head, headIn } = createNode(endpoint, source, options);
-  const { name } = endpoint;
-  const { parsed, resultOf } = createAnswerReader({ name, malformed: MalformedAnswerError });
+  const { parsed, resultOf } = createAnswerReader(endpoint.name);
 
   return {
     checkIn,

@@ -22,7 +22,7 @@ import { createMessageTasks } from './message-tasks.ts';
 import { probeNetwork } from './network-probe.ts';
 import { createBlockReader, type EvmContractRegistry } from './reading.ts';
 import type { ChainNode } from './rpc/chain.ts';
-import { createChain } from './rpc/endpoints.ts';
+import { createChain } from './rpc/node.ts';
 import type { EvmSource } from './settings.ts';
 import { readTokenClaims } from './token-claims.ts';
 import { createVerifierResults } from './verifier-results.ts';

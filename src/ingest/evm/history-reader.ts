@@ -6,7 +6,7 @@ import type { BlockId, BlockRange } from '../../store/ledger/index-ledger.ts';
 import type { HistoryReading } from '../engine/block-readings.ts';
 import { NodeError, RangeTooLargeError } from '../engine/faults.ts';
 import type { Progress } from '../engine/progress.ts';
-import { requireChain } from './head.ts';
+import { requireChain } from './head-follower.ts';
 import type { BlockReader } from './reading.ts';
 import type { Chain, ChainNode, Hex } from './rpc/chain.ts';
 import { createRangeLimits } from './rpc/range-limits.ts';

@@ -5,9 +5,10 @@
 import type { Fact, Observation, RangeFact, RootFact } from '../../domain/facts.ts';
 import { statusRank } from '../../domain/lifecycle.ts';
 import type { Message } from '../../domain/message.ts';
-import type { AwaitingExecution, IndexStep, Task } from '../../store/ledger/index-ledger.ts';
+import type { IndexStep, Task } from '../../store/ledger/index-ledger.ts';
 import type { Store } from '../../store/store.ts';
 import type { BackgroundTasks } from '../engine/family.ts';
+import { createExecutionOpenings } from '../engine/manual-execution.ts';
 import type { Progress } from '../engine/progress.ts';
 import { answerOf, callOf, isBlessed } from './contracts/abi.ts';
 import type { GenuineContract } from './contracts/contracts.ts';
@@ -19,8 +20,6 @@ import type { VerifierResults } from './verifier-results.ts';
 const TASKS_AT_ONCE = 50;
 /** A contract that reverts is asked less and less often, at last this much more seldom than others: once a day. */
 const REJECTED_PAUSES = 288;
-/** Thresholds are settings of a contract, which change rarely. */
-const THRESHOLD_KEPT_MS = 600_000;
 
 type TaskStep = Pick<IndexStep, 'facts' | 'tasksDone' | 'tasksObsolete' | 'tasksPostponed'>;
 
@@ -33,9 +32,7 @@ export function createMessageTasks(
   results: VerifierResults | null,
 ): BackgroundTasks {
   const { selector, ledger, timing } = progress;
-  const thresholds = new Map<Hex, { readonly seconds: number | undefined; readonly readAt: number }>();
   const askBlessings = createRootBlessings(chain);
-  let lookedBeyond: string | null = null;
   let isBehind = true;
   /** Until when tasks wait for an off-ramp that history may yet register, on performance.now()'s clock. */
   let contractsAwaitedUntil = 0;
@@ -43,52 +40,29 @@ export function createMessageTasks(
   const tipNumber = () => progress.head.tip?.number ?? 0;
   const contractAt = (address: string | undefined) => registry.contracts.get(address?.toLowerCase() as Hex);
 
-  const thresholdOf = async (offRamp: GenuineContract): Promise<number | undefined> => {
-    const known = thresholds.get(offRamp.address);
-    if (known && Date.now() - known.readAt < THRESHOLD_KEPT_MS) return known.seconds;
-    const seconds = await chain.run((node) => readExecutionThreshold(node, offRamp), tipNumber());
-    thresholds.set(offRamp.address, { seconds, readAt: Date.now() });
-    return seconds;
-  };
+  const openings = createExecutionOpenings(progress, {
+    isOffRamp: (address) => contractAt(address) !== undefined,
+    async readDelay(address, tip) {
+      const offRamp = contractAt(address);
+      return offRamp && chain.run((node) => readExecutionThreshold(node, offRamp), tip);
+    },
+    isTaken({ offramp }, { status }) {
+      const version = contractAt(offramp)?.version;
+      // Up to 1.5 an off-ramp takes a root only when it is blessed.
+      return (version !== '1.2.0' && version !== '1.5.0') || status >= statusRank('BLESSED');
+    },
+  });
 
-  /** The newest commit that covers a message, and the off-ramp that executes it. */
-  const commitOf = ({ ranges }: AwaitingExecution): BlessingQuestion | undefined => {
-    const [commit] = ranges
-      .filter(({ kind, offramp }) => kind === 'Committed' && offramp !== undefined)
-      .sort((a, b) => b.seen.blockNumber - a.seen.blockNumber);
-    const offRamp = commit && contractAt(commit.offramp);
-    return offRamp && { commit, offRamp };
-  };
-
-  /** When and by what the message became open to everybody; undefined while it is not. */
-  const openingOf = async (message: AwaitingExecution): Promise<Observation | undefined> => {
-    const found = commitOf(message);
-    if (!found) return undefined;
-    const { commit, offRamp } = found;
-    // Up to 1.5 an off-ramp takes a root only when it is blessed.
-    const needsBlessing = offRamp.version === '1.2.0' || offRamp.version === '1.5.0';
-    if (needsBlessing && message.status < statusRank('BLESSED')) return undefined;
-    const seconds = await thresholdOf(offRamp);
-    if (seconds === undefined) return undefined;
-    const opensAt = Date.parse(commit.seen.at) + seconds * 1000;
-    // Strictly: the contract asks for more seconds than the threshold has.
-    if (opensAt >= (progress.head.stats?.headAt ?? 0)) return undefined;
-    return { ...commit.seen, transactionHash: null, logIndex: null, at: new Date(opensAt).toISOString() };
-  };
-
-  /** Messages whose commit is so long ago that everybody may execute them. */
+  /** Messages whose commit is so long ago that everybody may execute them, and blessings that no event tells. */
   const openExecution = async (seen: Observation): Promise<TaskStep> => {
-    const query = { after: lookedBeyond, limit: TASKS_AT_ONCE };
-    const waiting = await ledger.awaitingExecution(selector, query);
-    lookedBeyond = waiting.length < TASKS_AT_ONCE ? null : (waiting.at(-1)?.messageId ?? null);
-    const facts: Fact[] = [];
-    for (const message of waiting) {
-      const opening = await openingOf(message);
-      if (opening)
-        facts.push({ kind: 'ManualExecutionOpened', messageId: `0x${message.messageId}`, seen: opening });
-    }
-    const unblessed = waiting.filter(({ status }) => status < statusRank('BLESSED'));
-    const questions = unblessed.flatMap((message) => commitOf(message) ?? []);
+    const { waiting, facts } = await openings.look();
+    const questions = waiting
+      .filter(({ status }) => status < statusRank('BLESSED'))
+      .flatMap((message): readonly BlessingQuestion[] => {
+        const commit = openings.commitOf(message);
+        const offRamp = commit && contractAt(commit.offramp);
+        return offRamp ? [{ commit, offRamp }] : [];
+      });
     return { facts: [...facts, ...(await askBlessings(questions, seen, tipNumber()))] };
   };
 
@@ -156,7 +130,7 @@ export function createMessageTasks(
       const verifications = results ? await ledger.dueTasks(selector, 'verification', TASKS_AT_ONCE) : [];
       const steps = [await openExecution(seen)];
       isBehind =
-        lookedBeyond !== null || [policies, verifications].some(({ length }) => length === TASKS_AT_ONCE);
+        openings.isBehind || [policies, verifications].some(({ length }) => length === TASKS_AT_ONCE);
       for (const task of policies) steps.push(await askPolicy(task, seen));
       for (const task of verifications) steps.push(await askResults(task, seen));
       const step = {

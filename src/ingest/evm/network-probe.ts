@@ -1,114 +1,49 @@
 /**
- * What `lanescan doctor` reports of an EVM network. Every endpoint is probed, all at the same time, with the queries that the
- * indexer makes: whether it is a node of the network, what it accepts in one query for logs, and how far back its logs and
- * its state go.
+ * What `lanescan doctor` reports of an EVM network. Every endpoint is probed with the queries that the indexer makes: whether it
+ * is a node of the network, what it accepts in one query for logs, and how far back its logs and its state go.
  */
 import { counted } from '../../text/format.ts';
-import type { EndpointReport, NetworkReport, ProbeFinding, ProbeOptions } from '../engine/family.ts';
+import { type Probed, probeEndpoints } from '../engine/endpoint-probe.ts';
+import type { NetworkReport, ProbeFinding, ProbeOptions } from '../engine/family.ts';
 import { NodeError, RangeTooLargeError } from '../engine/faults.ts';
-import { AnswerTooHeavyError, createEndpoint, usualTiming } from '../engine/json-rpc/endpoint.ts';
-import { endpointNames } from '../engine/json-rpc/endpoint-pool.ts';
 import { answerOf, callOf, typeAndVersion, watchedTopics } from './contracts/abi.ts';
 import { currentRegistrations } from './contracts/contracts.ts';
 import { startBlockOf } from './history-start.ts';
-import type { Hex } from './rpc/chain.ts';
+import type { Block, Hex } from './rpc/chain.ts';
 import { classifyEvmRpcError } from './rpc/evm-rpc-errors.ts';
 import { AddressRequiredError } from './rpc/log-queries.ts';
-import { createNode } from './rpc/node.ts';
+import { createNode, type RpcNode } from './rpc/node.ts';
 import type { EvmSource } from './settings.ts';
 
 /** Below this, history takes more requests than most plans allow. */
 const SHORT_RANGE = 100;
+/** Addresses in one filter, at most: the indexer asks by address where it knows no more contracts than this. */
+const MAX_ADDRESSES = 100;
+/** Blocks around the first one that are looked at for logs that their blooms promise. */
+const SAMPLED_BLOCKS = 20;
+const EMPTY_BLOOM = /^0x0*$/;
 
 export async function probeNetwork(source: EvmSource, options: ProbeOptions): Promise<NetworkReport> {
-  const names = endpointNames(source.rpc);
-  const probes = await Promise.all(
-    source.rpc.map((url, index) => probeEndpoint(source, url, names[index] ?? url.host, options)),
+  const probes = await probeEndpoints(
+    source,
+    options,
+    classifyEvmRpcError,
+    (endpoint, nodeOptions) => createNode(endpoint, source, nodeOptions),
+    'Check its URL and its key.',
+    (probed) => probeEndpoint(source, probed),
   );
-  const answering = probes.filter(({ head }) => 'value' in head);
+  const answering = probes.filter(({ report }) => report.head !== null);
+  const answers = answering.flatMap(({ found = [] }) => found);
   return {
-    endpoints: probes.map((probe) => reportOf(source, probe)),
-    routers: answering.length === 0 ? [] : source.routers.map((router) => routerFinding(router, answering)),
+    endpoints: probes.map(({ report }) => report),
+    routers: answering.length === 0 ? [] : source.routers.map((router) => routerFinding(router, answers)),
   };
 }
 
-function reportOf(source: EvmSource, probe: EndpointProbe): EndpointReport {
-  const { name, head, finalized, batchSize, filterSize, logRangeOfAll, logRange, logsFrom, stateDepth } =
-    probe;
-  const textOf = (problem: string) =>
-    // Problems begin with the name of their endpoint, which the reader has already.
-    problem.startsWith(`${name}: `) ? problem.slice(name.length + 2) : problem;
-  if ('problem' in head) {
-    const severity = source.rpc.length > 1 ? 'warning' : 'error';
-    const finding = { severity, text: textOf(head.problem), remedy: 'Check its URL and its key.' } as const;
-    return { name, head: null, capabilities: [], findings: [finding] };
-  }
-  const { number } = head.value;
-  const state = known(stateDepth);
-  const capabilities = [
-    described(finalized, (block) => `final up to ${block.number}`),
-    described(logRange, (blocks) => `logs of ${counted(blocks, 'block')} at once`),
-    described(logRangeOfAll, (blocks) =>
-      blocks === null
-        ? 'only by address'
-        : blocks === known(logRange)
-          ? ''
-          : `of ${counted(blocks, 'block')} without an address`,
-    ),
-    described(filterSize, ({ topics, addresses }) =>
-      [
-        ...(topics < watchedTopics.length ? [counted(topics, 'topic')] : []),
-        ...(addresses < MAX_ADDRESSES ? [counted(addresses, 'address', 'addresses')] : []),
-      ]
-        .map((text) => `${text} in one filter`)
-        .join(', '),
-    ),
-    described(batchSize, (calls) => (calls === 1 ? 'no batches' : `batches of ${calls}`)),
-    described(probe.hasReceipts, (offers) => (offers ? '' : 'no receipts')),
-    described(logsFrom, (block) => `logs from block ${block} on`),
-    state === undefined
-      ? ''
-      : state >= number
-        ? 'state of every block'
-        : `state of the newest ${state} blocks or more`,
-  ].filter((text) => text !== '');
+type RouterAnswer = NonNullable<Awaited<ReturnType<typeof probeEndpoint>>['found']>[number];
 
-  const remedies: readonly (readonly [Found<unknown> | undefined, 'warning' | 'error', string])[] = [
-    [finalized, 'error', 'Set `finality` to a depth in blocks.'],
-    [batchSize, 'warning', 'Set `batchSize: 1`.'],
-    [
-      filterSize !== undefined && 'problem' in filterSize ? filterSize : logRange,
-      'error',
-      'Use an endpoint that answers eth_getLogs.',
-    ],
-    [logsFrom, 'warning', 'Use an endpoint with the whole history, or a later `start`.'],
-    [probe.routers, 'warning', 'Try again; the indexer asks routers all the time.'],
-  ];
-  const findings: ProbeFinding[] = remedies.flatMap(([found, severity, remedy]) =>
-    found !== undefined && 'problem' in found ? [{ severity, text: textOf(found.problem), remedy }] : [],
-  );
-  if (known(logRangeOfAll) === null) {
-    findings.push({
-      severity: 'warning',
-      text: 'it gives logs only of addresses that are named: new blocks take a query for each new contract',
-      remedy: 'It works. An endpoint without this limit finds new ramps with fewer queries.',
-    });
-  }
-  const range = known(logRange);
-  if (range !== undefined && range < Math.min(SHORT_RANGE, source.maxRange, number + 1)) {
-    findings.push({
-      severity: 'warning',
-      text: `it gives logs of ${counted(range, 'block')} at once, and history is long`,
-      remedy: 'Use an endpoint or a plan with a longer range, or a later `start`.',
-    });
-  }
-  return { name, head: head.value, capabilities, findings };
-}
-
-function routerFinding(router: string, probes: readonly EndpointProbe[]): ProbeFinding {
-  const answers = probes.flatMap(({ name, routers }) =>
-    (known(routers) ?? []).filter(({ address }) => address === router).map((found) => ({ name, ...found })),
-  );
+function routerFinding(router: string, all: readonly RouterAnswer[]): ProbeFinding {
+  const answers = all.filter(({ address }) => address === router);
   const subject = `router ${router}`;
   const remedy = 'Check `routers` against the CCIP directory: everything else is trusted because of them.';
   const [first] = answers;
@@ -124,67 +59,11 @@ function routerFinding(router: string, probes: readonly EndpointProbe[]): ProbeF
   return { severity: 'ok', text: `${subject} is ${type}` };
 }
 
-function known<T>(found: Found<T> | undefined): T | undefined {
-  return found !== undefined && 'value' in found ? found.value : undefined;
-}
+async function probeEndpoint(source: EvmSource, probed: Probed<RpcNode, Block>) {
+  const { maxRange, routers, start } = source;
+  const { endpoint, node, newest, report, ask } = probed;
+  const { name } = endpoint;
 
-function described<T>(found: Found<T> | undefined, words: (value: T) => string): string {
-  const value = known(found);
-  return value === undefined ? '' : words(value);
-}
-
-/** A value, or why there is none, for people. */
-type Found<T> = { readonly value: T } | { readonly problem: string };
-
-/** What was not reached because the endpoint failed before is undefined. */
-type EndpointProbe = Awaited<ReturnType<typeof probeEndpoint>>;
-
-/** Addresses in one filter, at most: the indexer asks by address where it knows no more contracts than this. */
-const MAX_ADDRESSES = 100;
-/** Blocks around the first one that are looked at for logs that their blooms promise. */
-const SAMPLED_BLOCKS = 20;
-const EMPTY_BLOOM = /^0x0*$/;
-
-/** Short: a dead endpoint must not hold up the others. */
-const timing = {
-  ...usualTiming,
-  answerMs: 5_000,
-  bodyMs: 10_000,
-  maxWaitMs: 3_000,
-  firstPauseMs: 500,
-};
-
-async function probeEndpoint(source: EvmSource, url: URL, name: string, options: ProbeOptions) {
-  const { requestsPerSecond, batchSize, maxRange, routers, start } = source;
-  const endpoint = createEndpoint({
-    ...options,
-    url,
-    name,
-    random: Math.random,
-    requestsPerSecond,
-    batchSize,
-    timing,
-    classifyRpcError: classifyEvmRpcError,
-  });
-  const ignored = () => undefined;
-  const node = createNode(endpoint, source, { now: options.now, onHead: ignored, writeLog: ignored });
-  let isSilent = false;
-
-  /** Undefined once the endpoint has left us waiting: each further question would wait as long. */
-  const found = async <T>(ask: () => Promise<T>): Promise<Found<T> | undefined> => {
-    if (isSilent) return undefined;
-    try {
-      return { value: await ask() };
-    } catch (error) {
-      if (!(error instanceof NodeError || error instanceof RangeTooLargeError)) throw error;
-      isSilent = error instanceof AnswerTooHeavyError;
-      return { problem: error.message };
-    }
-  };
-
-  const head = await found(() => node.checkIn());
-  if (head === undefined || 'problem' in head) return { name, head: head ?? { problem: 'silent' } };
-  const newest = head.value;
   /** Whether a call has a result, of whatever shape. */
   const isAnswered = async (method: string, ...params: readonly unknown[]): Promise<boolean> => {
     const [answer] = await endpoint.ask([{ method, params }]);
@@ -282,7 +161,7 @@ async function probeEndpoint(source: EvmSource, url: URL, name: string, options:
       const [type] = answerOf(typeAndVersion, answers[index]) ?? [];
       const code = codes[index];
       const hasCode = code !== undefined && 'result' in code && code.result !== '0x';
-      return { address, hasCode: hasCode || type !== undefined, type: type ?? null };
+      return { name, address, hasCode: hasCode || type !== undefined, type: type ?? null };
     });
   };
 
@@ -294,18 +173,48 @@ async function probeEndpoint(source: EvmSource, url: URL, name: string, options:
   };
 
   // In this order: what is learned of batches and filters serves the later questions.
+  const final = await ask(() => node.finalized(newest), 'error', 'Set `finality` to a depth in blocks.');
+  const found = await ask(askRouters, 'warning', 'Try again; the indexer asks routers all the time.');
+  const batch = await ask(takenBatch, 'warning', 'Set `batchSize: 1`.');
+  const remedy = 'Use an endpoint that answers eth_getLogs.';
+  const filter = await ask(filterSize, 'error', remedy);
+  const rangeOfAll = await ask(longestRangeOfAll);
+  const range = await ask(() => longestRange(routers), 'error', filter && remedy);
+  const hasReceipts = await ask(async () => (await node.receiptLogs([newest.hash], [])) !== undefined);
+  const archive = 'Use an endpoint with the whole history, or a later `start`.';
+  const logsFrom = await ask(firstLogs, 'warning', archive);
+  const state = await ask(depthOfState);
+  if (rangeOfAll === null)
+    report(
+      'warning',
+      'it gives logs only of addresses that are named: new blocks take a query for each new contract',
+      'It works. An endpoint without this limit finds new ramps with fewer queries.',
+    );
+  if (range !== undefined && range < Math.min(SHORT_RANGE, maxRange, newest.number + 1))
+    report(
+      'warning',
+      `it gives logs of ${counted(range, 'block')} at once, and history is long`,
+      'Use an endpoint or a plan with a longer range, or a later `start`.',
+    );
+  const withoutAddress = rangeOfAll ? `of ${counted(rangeOfAll, 'block')} without an address` : '';
+  const { topics = Infinity, addresses = Infinity } = filter ?? {};
   return {
-    name,
-    /** It answers, and is a node of this network. */
-    head,
-    finalized: await found(() => node.finalized(newest)),
-    routers: await found(askRouters),
-    batchSize: await found(takenBatch),
-    filterSize: await found(filterSize),
-    logRangeOfAll: await found(longestRangeOfAll),
-    logRange: await found(() => longestRange(routers)),
-    hasReceipts: await found(async () => (await node.receiptLogs([newest.hash], [])) !== undefined),
-    logsFrom: await found(firstLogs),
-    stateDepth: await found(depthOfState),
+    found,
+    head: newest,
+    capabilities: [
+      final ? `final up to ${final.number}` : '',
+      range === undefined ? '' : `logs of ${counted(range, 'block')} at once`,
+      rangeOfAll === null ? 'only by address' : rangeOfAll === range ? '' : withoutAddress,
+      topics < watchedTopics.length ? `${counted(topics, 'topic')} in one filter` : '',
+      addresses < MAX_ADDRESSES ? `${counted(addresses, 'address', 'addresses')} in one filter` : '',
+      batch === undefined ? '' : batch === 1 ? 'no batches' : `batches of ${batch}`,
+      hasReceipts === false ? 'no receipts' : '',
+      logsFrom === undefined ? '' : `logs from block ${logsFrom} on`,
+      state === undefined
+        ? ''
+        : state >= newest.number
+          ? 'state of every block'
+          : `state of the newest ${state} blocks or more`,
+    ],
   };
 }

@@ -1,27 +1,11 @@
 /** The settings of an EVM network that other families do not have. */
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { distinct, refined } from '../../base/settings.ts';
 import { parseAddress } from '../../domain/addresses.ts';
-import type { NetworkSource } from '../engine/family.ts';
 import { commonKeys, endpointUrl, sourceOf } from '../engine/settings.ts';
 import type { Hex } from './rpc/chain.ts';
 
-export interface EvmSource extends NetworkSource {
-  /** The root of trust: only contracts registered by these are trusted. */
-  readonly routers: readonly Hex[];
-  /** The block in which the first router was deployed, where the operator names it; otherwise it is looked for. */
-  readonly deployed?: number;
-  /** A block tag of the node, or a depth in blocks. */
-  readonly finality: 'finalized' | 'safe' | number;
-  /** Whether one endpoint alone may take back blocks that were final: for development chains, which are reset. */
-  readonly acceptDeepReorgs?: boolean;
-  /** Blocks in one request for logs, at most. */
-  readonly maxRange: number;
-  /** Which blocks' logs are checked against their bloom filters: new ones, those of history too, or none. */
-  readonly verify: 'head' | 'all' | 'off';
-  /** A service that reports verifications before they are on chain; null: none. */
-  readonly verifierResults: URL | null;
-}
+export type EvmSource = Static<typeof evmSettings>;
 
 const MAX_ROUTERS = 20;
 const MAX_DEPTH = 10_000;
@@ -89,7 +73,7 @@ export const evmSettings = refined(
       }),
       verify: refined(
         // YAML 1.1 reads `off` as false.
-        Type.Unsafe<EvmSource['verify'] | false>({
+        Type.Unsafe<'head' | 'all' | 'off' | false>({
           enum: ['head', 'all', 'off', false],
           default: 'head',
           description:
@@ -105,5 +89,5 @@ export const evmSettings = refined(
     },
     { title: 'EVM network', additionalProperties: false },
   ),
-  ({ verifierResults = null, ...given }): EvmSource => ({ ...sourceOf(given), verifierResults }),
+  ({ verifierResults = null, ...given }) => ({ ...sourceOf(given), verifierResults }),
 );

@@ -5,10 +5,10 @@
  * invalid line is rejected; the others are imported.
  */
 import type { Snapshot } from '../../domain/facts.ts';
-import { parseMessage, type RecordProblem } from '../../domain/records/message-parser.ts';
+import type { Message } from '../../domain/message.ts';
+import { type ParserRemarks, parseMessage, type RecordProblem } from '../../domain/records/message-parser.ts';
 import type { Store } from '../../store/store.ts';
 import { decompressed, type Line, readLines } from './lines.ts';
-import { createWarningCounter, type RecordWarnings, snapshotOf } from './record-warnings.ts';
 
 /** The longest line that is read; a real record has a few thousand bytes. */
 export const MAX_LINE_BYTES = 16 * 1024 * 1024;
@@ -24,14 +24,10 @@ export interface RejectedLine {
   readonly text: string | null;
 }
 
-export interface ImportCounts {
-  /** Lines that are not empty. */
-  read: number;
-  created: number;
-  updated: number;
-  unchanged: number;
-  rejected: number;
-}
+/** `read`: lines that are not empty. */
+const newCounts = () => ({ read: 0, created: 0, updated: 0, unchanged: 0, rejected: 0 });
+
+export type ImportCounts = ReturnType<typeof newCounts>;
 
 export interface ImportReport extends Readonly<ImportCounts> {
   readonly warnings: RecordWarnings;
@@ -51,7 +47,7 @@ export async function importRecords(options: {
   readonly signal?: AbortSignal;
 }): Promise<ImportReport> {
   const { input, store, reject, progress, signal } = options;
-  const counts: ImportCounts = { read: 0, created: 0, updated: 0, unchanged: 0, rejected: 0 };
+  const counts = newCounts();
   const { warnings, add: addWarnings } = createWarningCounter();
   let batch: Snapshot[] = [];
   let batchBytes = 0;
@@ -138,4 +134,54 @@ function readRecord(line: Line) {
   const parsed = parseMessage(value, Date.now());
   if (!parsed.ok) return { line: number, problems: parsed.problems, text };
   return { snapshot: snapshotOf(parsed), warnings: parsed, bytes: line.bytes.length };
+}
+
+// ---- Warnings
+
+/** Remarks of one kind that are counted. A bound, because an input could have a new name on each line. */
+const MAX_REMARKS = 100;
+
+export interface RecordWarnings {
+  /** Members that the contract does not define, with how often they were kept. */
+  readonly kept: ReadonlyMap<string, number>;
+  /** Members that could not be kept. */
+  readonly ignored: ReadonlyMap<string, number>;
+  /** Values that are unknown here, each with what is shown instead. */
+  readonly unknown: ReadonlyMap<string, number>;
+  /** Records of which members had to be derived. */
+  readonly incomplete: number;
+}
+
+/**
+ * Counts what records of a source had beyond the contract, or lacked of it.
+ *
+ * @param onUnknown called once for each unknown value
+ */
+export function createWarningCounter(onUnknown?: (value: string) => void) {
+  const kept = new Map<string, number>();
+  const ignored = new Map<string, number>();
+  const unknown = new Map<string, number>();
+  const warnings = { kept, ignored, unknown, incomplete: 0 };
+  const count = (counts: Map<string, number>, names: readonly string[], onNew?: (name: string) => void) => {
+    for (const name of names) {
+      const times = counts.get(name);
+      if (times === undefined && counts.size >= MAX_REMARKS) continue;
+      if (times === undefined) onNew?.(name);
+      counts.set(name, (times ?? 0) + 1);
+    }
+  };
+  return {
+    warnings,
+    add(found: ParserRemarks): void {
+      count(kept, found.kept);
+      count(ignored, found.ignored);
+      count(unknown, found.unknown, onUnknown);
+      if (found.derived.length > 0) warnings.incomplete++;
+    },
+  };
+}
+
+export function snapshotOf(parsed: { readonly message: Message } & ParserRemarks): Snapshot {
+  const { message, derived } = parsed;
+  return { kind: 'Snapshot', message, ...(derived.length > 0 && { derived }) };
 }

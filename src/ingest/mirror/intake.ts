@@ -7,16 +7,79 @@
 
 import { ResponseTooLongError } from '../../base/bounded-exchange.ts';
 import { parseTime } from '../../base/iso-time.ts';
+import type { WriteLog } from '../../base/log.ts';
 import type { ApiResponse } from '../../client/client.ts';
 import type { Snapshot } from '../../domain/facts.ts';
 import { MAX_MESSAGE_IDS } from '../../domain/filters/parameter-values.ts';
+import type { RawParameters } from '../../domain/filters/search-parameters.ts';
 import type { Message } from '../../domain/message.ts';
 import { MAX_AHEAD_MS, parseMessage, type RecordProblem } from '../../domain/records/message-parser.ts';
 import type { MirrorUpdate, PendingMessage } from '../../store/ledger/mirror-ledger.ts';
-import { createWarningCounter, snapshotOf } from '../import/record-warnings.ts';
+import type { Store } from '../../store/store.ts';
+import { createWarningCounter, snapshotOf } from '../import/import.ts';
 import { inParallel } from '../work.ts';
-import type { MirrorCounts, MirrorOptions, MirrorTiming } from './mirror-options.ts';
-import { SourceError } from './source.ts';
+import { type Source, SourceError } from './source.ts';
+
+export interface MirrorOptions {
+  readonly source: Source;
+  readonly store: Pick<Store, 'apply' | 'mirror' | 'search' | 'simulated'>;
+  /** Filters of the search, for the source to apply. */
+  readonly filters?: RawParameters;
+  /** Only messages sent since then, in milliseconds since 1970; default: all. */
+  readonly since?: number;
+  /** Ends when everything is up to date, instead of following. */
+  readonly once?: boolean;
+  readonly signal: AbortSignal;
+  /** Called whenever messages were stored. */
+  readonly progress?: (counts: Readonly<MirrorCounts>) => void;
+  /** Called once for each record that cannot be stored. */
+  readonly reject?: (record: RejectedRecord) => void;
+  readonly writeLog?: WriteLog;
+  readonly timing?: Partial<MirrorTiming>;
+}
+
+export type MirrorCounts = ReturnType<typeof newCounts>;
+
+export function newCounts() {
+  return {
+    created: 0,
+    updated: 0,
+    unchanged: 0,
+    rejected: 0,
+    /** Messages that the source listed but did not return; they are fetched again later. */
+    missed: 0,
+    /** Requests that a 304 answered. */
+    notModified: 0,
+    /** Messages that could still change and were fetched again before `once` ends. */
+    rechecked: 0,
+    /** Bytes of responses. */
+    bytes: 0,
+    /** The send time that the backfill has reached, in milliseconds since 1970. */
+    reached: null as number | null,
+    isBackfilled: false,
+  };
+}
+
+export interface RejectedRecord {
+  readonly messageId: string | null;
+  readonly problems: readonly RecordProblem[];
+  /** The record as the source sent it. */
+  readonly record: unknown;
+}
+
+export type MirrorTiming = Readonly<typeof defaultTiming>;
+
+export const defaultTiming = {
+  /** Between two rounds over new messages. */
+  roundIntervalMs: 10_000,
+  /** How far below the high-water mark a sweep reads: a round that now and then reads further down. */
+  sweepOverlapMs: 24 * 3_600_000,
+  /** A message that can still change is fetched again after a twentieth of its age, within these bounds. */
+  minCheckIntervalMs: 15_000,
+  maxCheckIntervalMs: 6 * 3_600_000,
+  /** After a failure of the source that outlasted all attempts; doubled with each further one, up to twenty times. */
+  failurePauseMs: 30_000,
+};
 
 export type Intake = ReturnType<typeof createIntake>;
 

@@ -10,9 +10,15 @@ import { OperatorError } from '../../base/operator-error.ts';
 import type { RawParameters } from '../../domain/filters/search-parameters.ts';
 import type { MirrorHeartbeat, MirrorProgress, MirrorUpdate } from '../../store/ledger/mirror-ledger.ts';
 import { untilLater } from '../work.ts';
-import { createBackfill } from './backfill.ts';
-import { createIntake, OWED_PER_ROUND } from './intake.ts';
-import { defaultTiming, type MirrorCounts, type MirrorOptions } from './mirror-options.ts';
+import {
+  createIntake,
+  defaultTiming,
+  type Intake,
+  type MirrorCounts,
+  type MirrorOptions,
+  newCounts,
+  OWED_PER_ROUND,
+} from './intake.ts';
 import { createPageReader, createWalkWatch, type SourcePage } from './pages.ts';
 import { type Source, SourceError } from './source.ts';
 
@@ -23,6 +29,12 @@ const SWEEP_INTERVAL_MS = 900_000;
 const LONGEST_PAUSE_FACTOR = 20;
 /** The longest pause of the loop, so that it looks for due messages. */
 const MAX_IDLE_MS = 1_000;
+
+/** A page, and the times that it spans once its records are stored. */
+interface StartedPage {
+  readonly page: SourcePage;
+  readonly taken: ReturnType<Intake['takeItems']>;
+}
 
 /** Follows the source until the signal, or with `once` until everything is up to date. */
 export async function followSource(options: MirrorOptions): Promise<Readonly<MirrorCounts>> {
@@ -51,18 +63,7 @@ function createMirror(options: MirrorOptions) {
   const { source, store, filters = [], since = 0, signal, writeLog } = options;
   const timing = { ...defaultTiming, ...options.timing };
   const key = ledgerKey(source, filters);
-  const counts: MirrorCounts = {
-    created: 0,
-    updated: 0,
-    unchanged: 0,
-    rejected: 0,
-    missed: 0,
-    notModified: 0,
-    rechecked: 0,
-    bytes: 0,
-    reached: null,
-    isBackfilled: false,
-  };
+  const counts = newCounts();
   /** Whether the source has ever served a page to this mirror: then what it says is not about the configuration. */
   let hasWorked = false;
   let progress: MirrorProgress = {
@@ -92,26 +93,92 @@ function createMirror(options: MirrorOptions) {
     return page;
   };
 
-  const backfill = createBackfill({
-    takeItems: intake.takeItems,
-    requestPage,
-    since,
-    canReadAhead: options.once === true,
-    progress: () => progress,
-    record: (change) => record({ progress: change }),
-    fail: (problem) => {
-      throw rejectionError(source.name, problem);
-    },
-  });
+  // ---- The backfill: walks from the newest message into the past, page by page
+
+  /** Whether the source accepts `sentBefore`. */
+  let canSeekByTime = true;
+  let ahead: Promise<StartedPage> | null = null;
+  let walk = createWalkWatch();
+  /** How far the walk was when a cursor last expired. */
+  let expiredAt: number | null | undefined;
+
+  const startPage = async (cursor: string | null, parameters?: RawParameters): Promise<StartedPage> => {
+    const page = await requestPage(cursor, parameters);
+    const taken = intake.takeItems(page.kind === 'page' ? page.items : []);
+    // Awaited later; until then a failure must not end the process.
+    taken.catch(() => undefined);
+    return { page, taken };
+  };
+
+  /** Waits for the work on the next page; after that nothing is under way. Never throws. */
+  const settle = async (): Promise<void> => {
+    const started = ahead;
+    ahead = null;
+    await started?.then(({ taken }) => taken).catch(() => undefined);
+  };
+
+  const advance = async (): Promise<void> => {
+    const { backfillCursor, backfillOldest, newestSentAt } = progress;
+    // Without a cursor the walk continues by time, including the millisecond that it had reached; or from the top.
+    const seek: RawParameters | undefined =
+      backfillCursor === null && backfillOldest !== null && canSeekByTime
+        ? [['sentBefore', new Date(backfillOldest + 1).toISOString()]]
+        : undefined;
+    const started = ahead ?? startPage(backfillCursor, seek);
+    ahead = null;
+    const { page, taken } = await started;
+    if (page.kind === 'expired') {
+      await record({ progress: { backfillCursor: null } });
+      const isAgain = expiredAt === backfillOldest;
+      expiredAt = backfillOldest;
+      if (isAgain) throw new SourceError('The cursors of the source expire before they lead any further');
+      return;
+    }
+    if (page.kind === 'rejected') {
+      if (!seek) throw rejectionError(source.name, page.problem);
+      canSeekByTime = false;
+      return;
+    }
+    if (backfillCursor === null) walk = createWalkWatch();
+    // While the last records of a page are under way, those of the next one use the requests that the rate allows. When
+    // following, new messages must not wait behind them.
+    if (page.cursor !== null && options.once) {
+      ahead = startPage(page.cursor);
+      ahead.catch(() => undefined);
+    }
+    const { newest, oldest } = await taken;
+    const isLast = page.cursor === null && page.problem === null;
+    const isEnd = isLast || (oldest !== null && oldest < since);
+    await record({
+      progress: {
+        backfillCursor: isEnd ? null : page.cursor,
+        backfillOldest: oldest === null ? backfillOldest : Math.min(backfillOldest ?? oldest, oldest),
+        completeSince: isEnd ? (isLast ? 0 : since) : null,
+        ...(newestSentAt === null && newest !== null && { newestSentAt: Math.min(newest, Date.now()) }),
+      },
+    });
+    if (isEnd) return settle();
+    if (page.problem !== null) throw new SourceError(page.problem);
+    walk.add(oldest);
+  };
+
   const countBackfilled = () => {
     counts.reached = progress.backfillOldest;
     counts.isBackfilled = progress.completeSince !== null;
   };
+  /** Stores one page further into the past. */
   const backfillPage = async (): Promise<void> => {
-    await backfill.advance();
+    try {
+      await advance();
+    } catch (error) {
+      await settle();
+      throw error;
+    }
     countBackfilled();
     reportProgress();
   };
+
+  // ---- Rounds
 
   /** Reads pages from the newest down to the high-water mark, which rises when all of them are stored. */
   const readRound = async (overlapMs: number): Promise<void> => {
@@ -158,7 +225,7 @@ function createMirror(options: MirrorOptions) {
 
     beat,
     /** Waits for what is still under way after an error or a stop. */
-    settle: backfill.settle,
+    settle,
 
     /** Brings everything up to date. */
     async catchUp(): Promise<void> {

@@ -134,11 +134,6 @@ export function createWalkWatch() {
         `The source returned ${pages} pages in a row that go no further into the past: empty ones, or a loop of cursors`,
       );
     },
-    /** The walk begins again, at the top or at another time. */
-    restart(): void {
-      reached = Number.POSITIVE_INFINITY;
-      pages = 0;
-    },
   };
 }
 

@@ -1,6 +1,7 @@
 /** The accounts of router and off-ramp that are read, at the byte offsets that every release from 0.1.0 to 1.6.3 has. */
 import { base58 } from '@scure/base';
-import { discriminatorIn, discriminatorOf, littleEndian, UnreadableDataError } from './decode/borsh.ts';
+import { UnreadableDataError } from '../engine/json-rpc/answer-reader.ts';
+import { discriminatorIn, discriminatorOf, littleEndian } from './decode/borsh.ts';
 
 export interface Account {
   /** The program that alone can change it. */

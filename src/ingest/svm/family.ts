@@ -6,13 +6,16 @@ import { createConfirmation } from '../engine/confirmation.ts';
 import { createContractRegistry } from '../engine/contract-registry.ts';
 import type { ChainFamily, ConnectOptions, NetworkReader, NetworkStart } from '../engine/family.ts';
 import { NodeError, RequestRejectedError } from '../engine/faults.ts';
+import { createExecutionOpenings } from '../engine/manual-execution.ts';
 import { createProgress } from '../engine/progress.ts';
+import { readManualExecutionDelay } from './accounts.ts';
 import { createCompletenessCheck } from './checks/completeness-check.ts';
+import { readable } from './decode/borsh.ts';
 import { slotHash } from './decode/transaction-facts.ts';
 import { createHeadFollower } from './head-follower.ts';
-import { createManualExecutionTasks } from './manual-execution.ts';
 import { readMintClaims } from './mint-claims.ts';
 import { type ChainNode, createChain, type FinalizedHead } from './node.ts';
+import { programAddresses } from './program-addresses.ts';
 import {
   agreedCheck,
   checkOffRamps,
@@ -22,11 +25,10 @@ import {
   routerContract,
   type SvmNetwork,
 } from './programs.ts';
-import { createSlotReader, type SlotQuery } from './reading.ts';
+import { createSlotReader, type SlotQuery, sayingOf } from './reading.ts';
 import type { SvmSource } from './settings.ts';
 import { createSignatureLists } from './signature-lists.ts';
 import { probeNetwork } from './svm-network-probe.ts';
-import { sayingOf } from './transaction-claims.ts';
 
 /** Entries in one page of a list; nodes give 1,000 at most. */
 const PAGE_SIZE = 500;
@@ -67,7 +69,9 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
     const { contracts, rejected } = await agreedCheck(confirmation, node, newOffRamps, head.slot, (one) =>
       checkOffRamps(one, newOffRamps, routers, head.slot),
     );
-    const start = await startSlotOf(node, source.start, head);
+    const { start: wanted } = source;
+    const isByTime = wanted !== null && 'time' in wanted;
+    const start = isByTime ? await slotAtTime(node, wanted.time / 1_000, head) : wanted?.block;
     const offRampNames = [...registry.contracts].filter(([, { role }]) => role === 'offRamp');
     return {
       final: { number: head.slot, hash: slotHash(head.slot) },
@@ -118,6 +122,16 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
     );
   };
 
+  const openings = createExecutionOpenings(progress, {
+    isOffRamp: (address) => programsOf(registry.contracts.values()).includes(address),
+    readDelay: (offRamp, tip) =>
+      chain.run(async (node) => {
+        const [account] = await node.accounts([programAddresses.config(offRamp)], tip);
+        return account && readable(() => readManualExecutionDelay(account, offRamp));
+      }, tip),
+    withFailed: true,
+  });
+
   return {
     progress,
     load(state) {
@@ -141,7 +155,7 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
       );
     },
     tasks: combineTasks(
-      createManualExecutionTasks(parts),
+      openings,
       check,
       createTokenTasks(progress, (tokens) => {
         const tip = progress.head.tip?.number ?? 0;
@@ -155,16 +169,6 @@ function connect(source: SvmSource, options: ConnectOptions): NetworkReader {
 
 /** No slot is shorter, in seconds: so many slots at most lie between two times. */
 const SHORTEST_SLOT = 0.35;
-
-/** The slot where the configured history begins; undefined where it begins with the first transaction of a router. */
-async function startSlotOf(
-  node: ChainNode,
-  start: SvmSource['start'],
-  head: FinalizedHead,
-): Promise<number | undefined> {
-  if (start === null) return undefined;
-  return 'block' in start ? start.block : slotAtTime(node, start.time / 1_000, head);
-}
 
 /** A slot at or before a time (seconds since 1970), and near it, by bisection. A future time is above the head. */
 async function slotAtTime(node: ChainNode, time: number, head: FinalizedHead): Promise<number> {

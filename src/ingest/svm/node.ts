@@ -5,7 +5,12 @@
 import { parseAddress, parseTransactionHash } from '../../domain/addresses.ts';
 import type { Network } from '../../domain/networks/networks.ts';
 import { RequestRejectedError } from '../engine/faults.ts';
-import { createAnswerReader } from '../engine/json-rpc/answer-reader.ts';
+import {
+  createAnswerReader,
+  fieldsOf,
+  listOf,
+  UnreadableDataError,
+} from '../engine/json-rpc/answer-reader.ts';
 import { type Endpoint, EndpointError, type RpcAnswer, type RpcCall } from '../engine/json-rpc/endpoint.ts';
 import {
   createEndpointPool,
@@ -15,18 +20,11 @@ import {
 } from '../engine/json-rpc/endpoint-pool.ts';
 import { MAX_AHEAD_MS } from '../engine/timing.ts';
 import type { Account } from './accounts.ts';
-import { decodeBase64, readable, UnreadableDataError } from './decode/borsh.ts';
+import { decodeBase64, readable } from './decode/borsh.ts';
 import { createRepeatingEndpoint } from './repeated-requests.ts';
 import type { SvmSource } from './settings.ts';
 import { classifySvmRpcError, isPassing } from './svm-rpc-errors.ts';
-import {
-  countOf,
-  fieldsOf,
-  listOf,
-  parseTransaction,
-  type SolanaTransaction,
-  textOf,
-} from './transaction.ts';
+import { countOf, parseTransaction, type SolanaTransaction, textOf } from './transaction.ts';
 
 /** One endpoint for the duration of one piece of work. */
 export type ChainNode = ReturnType<typeof createNode>;
@@ -87,7 +85,7 @@ const WRONG_NETWORK_REST_MS = 300_000;
 export function createNode(given: Endpoint, network: Network, { now, onHead }: PooledNodeOptions) {
   const endpoint = createRepeatingEndpoint(given);
   const { name } = given;
-  const { fault, parsed, resultOf } = createAnswerReader({ name, malformed: UnreadableDataError });
+  const { fault, parsed, resultOf } = createAnswerReader(name);
 
   const ask = async (method: string, ...params: readonly unknown[]): Promise<unknown> => {
     const [answer] = await endpoint.ask([{ method, params }]);

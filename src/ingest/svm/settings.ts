@@ -1,19 +1,10 @@
 /** The settings of a Solana network that other families do not have. */
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { distinct, refined } from '../../base/settings.ts';
 import { parseAddress, zeroAddresses } from '../../domain/addresses.ts';
-import type { NetworkSource } from '../engine/family.ts';
 import { commonKeys, sourceOf } from '../engine/settings.ts';
 
-export interface SvmSource extends NetworkSource {
-  /** Program ids, the root of trust: an off-ramp is trusted only where one of these lets it deliver. */
-  readonly routers: readonly string[];
-  /**
-   * Program ids of off-ramps. They are checked against the routers; without them, the whole history of the routers has to
-   * be read to find the off-ramps.
-   */
-  readonly offramps: readonly string[];
-}
+export type SvmSource = Static<typeof svmSettings>;
 
 const MAX_PROGRAMS = 20;
 
@@ -42,5 +33,5 @@ export const svmSettings = refined(
     },
     { title: 'Solana network', additionalProperties: false },
   ),
-  ({ offramps = [], ...given }): SvmSource => ({ ...sourceOf(given), offramps }),
+  ({ offramps = [], ...given }) => ({ ...sourceOf(given), offramps }),
 );

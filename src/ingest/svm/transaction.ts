@@ -1,6 +1,6 @@
 /** A transaction of Solana as the reader needs it, and its shape in the answer to `getTransaction`. */
 import { parseAddress } from '../../domain/addresses.ts';
-import { UnreadableDataError } from './decode/borsh.ts';
+import { type Fields, fieldsOf, listOf, UnreadableDataError } from '../engine/json-rpc/answer-reader.ts';
 
 export interface Instruction {
   readonly program: string;
@@ -34,8 +34,6 @@ export interface SolanaTransaction {
 
 /** In base58: four times the 10,240 bytes that the runtime allows. Decoding takes time, and a node may send anything. */
 const MAX_DATA_CHARACTERS = 56_000;
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** Throws an UnreadableDataError where the answer has not the shape of a transaction, or lacks logs. */
 export function parseTransaction(value: unknown, signature: string): SolanaTransaction {
@@ -136,18 +134,6 @@ function instructionOf(value: unknown, keys: readonly string[]) {
     data,
     height: typeof stackHeight === 'number' && stackHeight >= 2 ? stackHeight : undefined,
   };
-}
-
-export function fieldsOf(value: unknown, what: string): Fields {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new UnreadableDataError(`no ${what}`);
-  }
-  return value as Fields;
-}
-
-export function listOf(value: unknown, what: string): readonly unknown[] {
-  if (!Array.isArray(value)) throw new UnreadableDataError(`no ${what}`);
-  return value;
 }
 
 export function textOf(value: unknown, what: string): string {

@@ -11,7 +11,7 @@ import {
   registrationsIn,
 } from '../../../src/ingest/evm/contracts/contracts.ts';
 import type { Chain, ChainLog, Hex } from '../../../src/ingest/evm/rpc/chain.ts';
-import { createChain } from '../../../src/ingest/evm/rpc/endpoints.ts';
+import { createChain } from '../../../src/ingest/evm/rpc/node.ts';
 import { labSource } from '../../chain/indexing.ts';
 import { readHistory } from '../../chain/lab-history.ts';
 import { type Lab, type LabNetwork, startLab } from '../../lab/lab.ts';

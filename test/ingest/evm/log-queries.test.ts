@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { NodeError } from '../../../src/ingest/engine/faults.ts';
 import type { RpcAnswer } from '../../../src/ingest/engine/json-rpc/endpoint.ts';
-import { rejectOtherFinal } from '../../../src/ingest/evm/head.ts';
+import { rejectOtherFinal } from '../../../src/ingest/evm/head-follower.ts';
 import type { Hex } from '../../../src/ingest/evm/rpc/chain.ts';
 import { createLogQueries } from '../../../src/ingest/evm/rpc/log-queries.ts';
 import { hashOf } from '../../fixtures.ts';

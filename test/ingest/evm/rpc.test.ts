@@ -6,8 +6,8 @@ import { NodeError, RangeTooLargeError, reasonOf } from '../../../src/ingest/eng
 import { createEndpoint, usualTiming } from '../../../src/ingest/engine/json-rpc/endpoint.ts';
 import { createTokenBucket } from '../../../src/ingest/engine/json-rpc/token-bucket.ts';
 import type { ChainNode, Hex } from '../../../src/ingest/evm/rpc/chain.ts';
-import { createChain } from '../../../src/ingest/evm/rpc/endpoints.ts';
 import { classifyEvmRpcError } from '../../../src/ingest/evm/rpc/evm-rpc-errors.ts';
+import { createChain } from '../../../src/ingest/evm/rpc/node.ts';
 import {
   briefly,
   CONTRACT,

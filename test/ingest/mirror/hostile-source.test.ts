@@ -1,7 +1,7 @@
 /** Whatever a source says, a mirror takes it, rejects it by name, or tries again later; it never ends and never hurries. */
 import { describe, expect, test } from 'vitest';
 import type { Message } from '../../../src/domain/message.ts';
-import type { RejectedRecord } from '../../../src/ingest/mirror/mirror-options.ts';
+import type { RejectedRecord } from '../../../src/ingest/mirror/intake.ts';
 import { makeMessage } from '../../fixtures.ts';
 import { listenWith } from '../../listening.ts';
 import { follow, isEqual, openStoreForTest, run, stored, until } from './running-mirror.ts';

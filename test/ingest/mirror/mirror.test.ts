@@ -3,7 +3,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { Message } from '../../../src/domain/message.ts';
-import type { RejectedRecord } from '../../../src/ingest/mirror/mirror-options.ts';
+import type { RejectedRecord } from '../../../src/ingest/mirror/intake.ts';
 import { fuji, makeMessage, makeToken, sepolia } from '../../fixtures.ts';
 import {
   expectEqual,

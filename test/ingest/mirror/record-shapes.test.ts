@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Message } from '../../../src/domain/message.ts';
 import { importRecords, type RejectedLine } from '../../../src/ingest/import/import.ts';
-import type { RejectedRecord } from '../../../src/ingest/mirror/mirror-options.ts';
+import type { RejectedRecord } from '../../../src/ingest/mirror/intake.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { type RunningServer, startServer } from '../../api/running-server.ts';
 import { recordShapes, storedShape } from '../../fixtures/record-shapes.ts';

@@ -2,6 +2,7 @@
 import { hex } from '@scure/base';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { UnreadableDataError } from '../../../src/ingest/engine/json-rpc/answer-reader.ts';
 import {
   type Account,
   isAllowedOffRamp,
@@ -12,7 +13,7 @@ import {
   readRouterConfig,
   readSourceChain,
 } from '../../../src/ingest/svm/accounts.ts';
-import { discriminatorOf, UnreadableDataError } from '../../../src/ingest/svm/decode/borsh.ts';
+import { discriminatorOf } from '../../../src/ingest/svm/decode/borsh.ts';
 import {
   type EventName,
   eventNameOf,

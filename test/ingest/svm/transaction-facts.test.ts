@@ -1,7 +1,8 @@
 /** What one transaction of the virtual cluster says: long data, several calls in one transaction, and calls that failed. */
 import { describe, expect, test } from 'vitest';
 import type { Fact } from '../../../src/domain/facts.ts';
-import { decodeBase58, UnreadableDataError } from '../../../src/ingest/svm/decode/borsh.ts';
+import { UnreadableDataError } from '../../../src/ingest/engine/json-rpc/answer-reader.ts';
+import { decodeBase58 } from '../../../src/ingest/svm/decode/borsh.ts';
 import {
   readTransaction,
   type TransactionReading,

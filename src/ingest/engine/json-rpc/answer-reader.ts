@@ -17,20 +17,29 @@ const problemOfError: Partial<Record<RpcErrorKind, ProblemKind>> = {
 /** RPC errors after which the endpoint would reject the next request too. */
 const lastingErrors: ReadonlySet<RpcErrorKind> = new Set<RpcErrorKind>(['denied', 'behind']);
 
+/** Bytes, text or an answer of a node that cannot be what it should be; the message says why. */
+export class UnreadableDataError extends Error {
+  override readonly name = 'UnreadableDataError';
+}
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+export function fieldsOf(value: unknown, what: string): Fields {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new UnreadableDataError(`no ${what}`);
+  return value as Fields;
+}
+
+export function listOf(value: unknown, what: string): readonly unknown[] {
+  if (!Array.isArray(value)) throw new UnreadableDataError(`no ${what}`);
+  return value;
+}
+
 /**
  * @param name of the endpoint
- * @param malformed the class of errors that the family's parsers throw where an answer has not the shape it should have
  * @param explanations what is said before the node's own words
  */
-export function createAnswerReader({
-  name,
-  malformed,
-  explanations = {},
-}: {
-  readonly name: string;
-  readonly malformed: abstract new (...args: never[]) => Error;
-  readonly explanations?: Partial<Record<RpcErrorKind, string>>;
-}) {
+export function createAnswerReader(name: string, explanations: Partial<Record<RpcErrorKind, string>> = {}) {
   const fault = (method: string, what: string, kind?: ProblemKind, Fault = NodeError) =>
     new Fault(`${name}: ${method}: ${what}`, kind);
 
@@ -48,7 +57,7 @@ export function createAnswerReader({
       try {
         return read();
       } catch (error) {
-        if (error instanceof malformed) throw fault(method, `the answer has ${error.message}`);
+        if (error instanceof UnreadableDataError) throw fault(method, `the answer has ${error.message}`);
         throw error;
       }
     },

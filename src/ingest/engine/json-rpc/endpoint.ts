@@ -54,19 +54,7 @@ export interface EndpointOptions {
   readonly learned?: (text: string) => void;
 }
 
-export interface Endpoint {
-  readonly name: string;
-  /** How many calls were sent. */
-  readonly requests: number;
-  /** How many calls it takes in one request, as far as is known. */
-  readonly batchSize: number;
-  /**
-   * In the order asked for.
-   *
-   * @param isBulk whether other calls come first where the rate limit lets calls wait; false where it is left out
-   */
-  ask(calls: readonly RpcCall[], isBulk?: boolean): Promise<readonly RpcAnswer[]>;
-}
+export type Endpoint = ReturnType<typeof createEndpoint>;
 
 /** A fault after which the endpoint is left alone for a certain time. */
 export class EndpointError extends NodeError {
@@ -109,7 +97,7 @@ type Outcome =
   | { readonly kind: 'batch rejected'; readonly accepts: number | undefined }
   | { readonly kind: 'too fast'; readonly waitMs: number | null; readonly said: string };
 
-export function createEndpoint(options: EndpointOptions): Endpoint {
+export function createEndpoint(options: EndpointOptions) {
   const { url, name, signal, random, timing, classifyRpcError } = options;
   // Each request that is under way listens; there may be many.
   setMaxListeners(0, signal);
@@ -329,13 +317,20 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
 
   return {
     name,
+    /** How many calls were sent. */
     get requests() {
       return requests;
     },
+    /** How many calls it takes in one request, as far as is known. */
     get batchSize() {
       return batchSize;
     },
-    async ask(calls, isBulk = false) {
+    /**
+     * In the order asked for.
+     *
+     * @param isBulk whether other calls come first where the rate limit lets calls wait
+     */
+    async ask(calls: readonly RpcCall[], isBulk = false): Promise<readonly RpcAnswer[]> {
       const items = calls.map((call, place) => ({ ...call, place, isBulk }));
       const answers = new Array<RpcAnswer>(items.length);
       const parts: Item[][] = [];

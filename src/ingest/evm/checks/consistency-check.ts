@@ -4,24 +4,23 @@
  * Only with everything read is a difference a contradiction: an endpoint that has pruned old logs answers with an empty
  * list and no error, and its silence would otherwise count as absence.
  */
-import { type MissingNumbers, missingNumbers } from '../../../domain/missing-numbers.ts';
-import { networkBySelector } from '../../../domain/networks/networks.ts';
-import { groupBy } from '../../../store/group-by.ts';
-import type {
-  BlockRange,
-  LaneKey,
-  RampRegistration,
-  StoredFinding,
-} from '../../../store/ledger/index-ledger.ts';
+import { missingNumbers } from '../../../domain/missing-numbers.ts';
+import type { BlockRange, RampRegistration, StoredFinding } from '../../../store/ledger/index-ledger.ts';
 import { type Contradiction, createHistoryCheck } from '../../engine/history-check.ts';
+import {
+  type CommittedEnd,
+  createLaneFindings,
+  type ExecutedMessage,
+  nameOf,
+  type ReadCounter,
+} from '../../engine/lane-findings.ts';
 import type { Progress } from '../../engine/progress.ts';
 import type { BloomTrust } from '../bloom.ts';
 import { currentRegistrations, type Registration } from '../contracts/contracts.ts';
 import type { EvmContractRegistry } from '../reading.ts';
 import type { Chain, Hex } from '../rpc/chain.ts';
 import type { EvmSource } from '../settings.ts';
-import { type ContractCounter, readCounters } from './contract-counters.ts';
-import type { ExecutedMessage } from './executed-messages.ts';
+import { readCounters } from './contract-counters.ts';
 import { knownByNow, unknownRegistrations } from './registry-log.ts';
 import type { ListedBlocks, UnconfirmedBlocks } from './unconfirmed-blocks.ts';
 
@@ -31,16 +30,13 @@ const MAX_REVIEWED_BLOCKS = 1_000;
 /** What the contracts say, read from one endpoint. */
 interface ContractViews {
   readonly registrations: readonly Registration[];
-  readonly counters: readonly Omit<ContractCounter, 'isWhole'>[];
+  readonly counters: readonly ReadCounter<Hex>[];
   readonly executed: readonly ExecutedMessage[];
   /** The head of the endpoint before it was asked: the counters include everything up to here. */
   readonly counted: number;
   /** The head of the endpoint after it was asked: what was read must reach up to here before it is compared. */
   readonly head: number;
 }
-
-/** The highest number of a lane that was committed elsewhere. */
-type CommittedEnd = LaneKey & { readonly last: string };
 
 /** @param readExecuted messages that off-ramps of this network have executed, as far as the records do not know it */
 export function createConsistencyCheck(
@@ -54,6 +50,7 @@ export function createConsistencyCheck(
 ) {
   const { selector } = progress;
   const ledger = progress.ledger.checks;
+  const lanes = createLaneFindings(progress, 'On-ramp');
   /** The endpoint that was asked last. What it says counts when another one, where there is one, says the same. */
   let lastAsked = '';
 
@@ -80,14 +77,11 @@ export function createConsistencyCheck(
   const compare = async (views: ContractViews, finalBlock: number, open: readonly StoredFinding[]) => {
     const registrations = await ledger.registrations(selector);
     const committed = await ledger.committedEnds(selector);
-    // Everything up to the views has been read since: executions that the records have by now are not missing.
-    const executedIds = views.executed.map(({ messageId }) => messageId);
-    const unseen = await ledger.belowStatus(executedIds, 'FAILED');
     const startBlock = progress.head.startBlock ?? 0;
     const isBefore = ({ blockNumber }: RampRegistration) => blockNumber !== null && blockNumber < startBlock;
     // Whether everything since the routers' first event is expected: history does not start later.
     const isWhole = start === null || (registrations.length > 0 && !registrations.some(isBefore));
-    const counters = expectedCounters(views.counters, committed, isWhole);
+    const counters = lanes.expected(views.counters, committed, isWhole);
     const unknown = new Set<string>(unknownRegistrations(open).map(({ address }) => address));
     // Everything that the routers have registered, from the beginning.
     const routerRange: BlockRange = { from: 0, to: finalBlock, purpose: 'routers', contracts: routers };
@@ -97,61 +91,23 @@ export function createConsistencyCheck(
         .filter(({ onramp }) => registry.contracts.get(`0x${onramp}`)?.role !== 'onRamp')
         .filter(({ onramp }) => !unknown.has(`0x${onramp}`))
         .map((lane) => unknownOnRamp(lane, routerRange)),
-      ...missingExecutions(
-        views.executed.filter(({ messageId }) => unseen.has(messageId)),
-        startBlock,
-        finalBlock,
-      ),
+      ...(await lanes.missingExecutions(views.executed, 'FAILED', finalBlock)),
     ];
-    for (const counter of counters)
-      contradictions.push(...(await missingOf(counter, startBlock, finalBlock)));
+    for (const counter of counters) {
+      const missing =
+        counter.kind === 'sent'
+          ? lanes.missingSends(counter, missingNumbers(await ledger.sentRuns(counter), counter), finalBlock)
+          : lanes.missingCommits(counter, finalBlock);
+      contradictions.push(...(await missing));
+    }
     for (const counter of views.counters) contradictions.push(...(await inventedOf(counter, views.counted)));
     if (contradictions.some(({ body }) => body !== undefined)) unconfirmed.expect();
     const wrongBlooms = bloomTrust.isConfirmed ? open.filter(({ kind }) => kind === 'bloom-wrong') : [];
     return { counters, contradictions, resolved: [...knownByNow(open, registry.contracts), ...wrongBlooms] };
   };
 
-  const missingOf = async (
-    counter: ContractCounter,
-    startBlock: number,
-    finalBlock: number,
-  ): Promise<readonly Contradiction[]> => {
-    const isSent = counter.kind === 'sent';
-    const runs = await (isSent ? ledger.sentRuns(counter) : ledger.committedRuns(counter));
-    const missing = missingNumbers(runs, counter);
-    if (!missing) return [];
-    const { contract, lastNumber, sourceSelector, destSelector } = counter;
-    // What is kept because it could not be decoded is not missing from the history.
-    const unreadable = await ledger.unreadableLogs(selector, contract);
-    if (missing.count <= BigInt(unreadable)) return [];
-    const numbers = `${missing.count} of them (${rangeWords(missing)})`;
-    if (!isSent)
-      return [
-        {
-          kind: 'commits-missing',
-          subject: `${contract} ${sourceSelector}`,
-          detail: `${lastNumber} messages from ${nameOf(sourceSelector)} are committed on ${contract}; the commits of ${numbers} were not found in its history`,
-          range: contractRange(contract, startBlock, finalBlock),
-        },
-      ];
-    // Between the messages around the gap, where those are recorded.
-    const before = await ledger.sendBlock(counter, (missing.lowest - 1n).toString());
-    const after = await ledger.sendBlock(counter, (missing.highest + 1n).toString());
-    return [
-      {
-        kind: 'messages-missing',
-        subject: `${contract} ${destSelector}`,
-        detail: `On-ramp ${contract} has sent ${lastNumber} messages to ${nameOf(destSelector)}; ${numbers} were not found in its history`,
-        range: contractRange(contract, before ?? startBlock, Math.min(after ?? finalBlock, finalBlock)),
-      },
-    ];
-  };
-
   /** Numbers above what the contract itself has counted, in blocks up to the head at which it was asked. */
-  const inventedOf = async (
-    counter: Omit<ContractCounter, 'isWhole'>,
-    counted: number,
-  ): Promise<readonly Contradiction[]> => {
+  const inventedOf = async (counter: ReadCounter, counted: number): Promise<readonly Contradiction[]> => {
     const above = await ledger.blocksAbove(selector, { ...counter, isWhole: false }, MAX_REVIEWED_BLOCKS);
     // In blocks whose events two endpoints have confirmed, the counter is wrong.
     const blocks = above.filter(({ number, hash }) => number <= counted && !unconfirmed.confirmed.has(hash));
@@ -178,25 +134,6 @@ export function createConsistencyCheck(
     words: { counted: 'contracts', units: 'blocks' },
     readViews,
     compare,
-  });
-}
-
-/** What commits elsewhere have taken in must have been sent here. */
-function expectedCounters(
-  counters: ContractViews['counters'],
-  committed: readonly CommittedEnd[],
-  isWhole: boolean,
-): readonly ContractCounter[] {
-  return counters.map((counter) => {
-    const end = committed.find(
-      ({ sourceSelector, destSelector, onramp }) =>
-        sourceSelector === counter.sourceSelector &&
-        destSelector === counter.destSelector &&
-        onramp === counter.onramp,
-    );
-    const isHigher =
-      counter.kind === 'sent' && end !== undefined && BigInt(end.last) > BigInt(counter.lastNumber);
-    return { ...counter, isWhole, ...(isHigher && { lastNumber: end.last }) };
   });
 }
 
@@ -234,32 +171,4 @@ function unknownOnRamp({ destSelector, onramp, last }: CommittedEnd, range: Bloc
       'router has registered: its registration was not found, or a router is missing in the configuration',
     range,
   };
-}
-
-function missingExecutions(
-  executed: readonly ExecutedMessage[],
-  startBlock: number,
-  finalBlock: number,
-): readonly Contradiction[] {
-  return [...groupBy(executed, ({ offRamp }) => offRamp)].map(([offRamp, own]) => ({
-    kind: 'executions-missing',
-    subject: offRamp,
-    detail:
-      `Off-ramp ${offRamp} has executed ${own.length === 1 ? '' : `${own.length} messages, among them `}0x${own[0]?.messageId}, ` +
-      'but the event was not found in its history',
-    range: contractRange(offRamp, startBlock, finalBlock),
-  }));
-}
-
-function contractRange(contract: Hex, from: number, to: number): BlockRange | undefined {
-  return from > to ? undefined : { from, to, purpose: 'contracts', contracts: [contract] };
-}
-
-/** @example rangeWords({ lowest: 1n, highest: 160n }) // '1…160' */
-function rangeWords({ lowest, highest }: Pick<MissingNumbers, 'lowest' | 'highest'>): string {
-  return lowest === highest ? String(lowest) : `${lowest}…${highest}`;
-}
-
-function nameOf(selector: string): string {
-  return networkBySelector(selector)?.name ?? `chain ${selector}`;
 }

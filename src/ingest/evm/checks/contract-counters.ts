@@ -5,17 +5,13 @@
 import { addressFromBytes } from '../../../domain/addresses.ts';
 import { networkBySelector } from '../../../domain/networks/networks.ts';
 import { groupBy } from '../../../store/group-by.ts';
-import type { LaneCounter, RampRegistration } from '../../../store/ledger/index-ledger.ts';
+import type { RampRegistration } from '../../../store/ledger/index-ledger.ts';
+import type { ReadCounter } from '../../engine/lane-findings.ts';
 import * as abi from '../contracts/abi.ts';
 import type { GenuineContract } from '../contracts/contracts.ts';
 import type { CallAnswer, ChainNode, ContractCall, Hex } from '../rpc/chain.ts';
 
-export interface ContractCounter extends LaneCounter {
-  /** The contract that counts; its events are what the records are made of. */
-  readonly contract: Hex;
-}
-
-type Counter = Omit<ContractCounter, 'isWhole'>;
+type Counter = ReadCounter<Hex>;
 
 interface CounterView {
   readonly call: ContractCall;
@@ -84,7 +80,7 @@ type NextNumber = typeof abi.getNextNumber15 | typeof abi.getNextNumber16 | type
 
 /** Without a lane whose source we know there is nothing to compare with. */
 function numberView(
-  kind: ContractCounter['kind'],
+  kind: Counter['kind'],
   lane: Lane | undefined,
   view: NextNumber,
   call: ContractCall,

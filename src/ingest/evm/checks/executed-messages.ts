@@ -5,6 +5,7 @@
 import type { Message } from '../../../domain/message.ts';
 import type { AwaitingExecution } from '../../../store/ledger/index-ledger.ts';
 import type { Store } from '../../../store/store.ts';
+import type { ExecutedMessage } from '../../engine/lane-findings.ts';
 import type { Progress } from '../../engine/progress.ts';
 import * as abi from '../contracts/abi.ts';
 import type { GenuineContract } from '../contracts/contracts.ts';
@@ -16,12 +17,6 @@ const MESSAGES_AT_ONCE = 500;
 const MAX_PAGES = 10;
 const SUCCESS = 2;
 const FAILURE = 3;
-
-/** A message that its off-ramp has executed, by the off-ramp's own word. */
-export interface ExecutedMessage {
-  readonly messageId: string;
-  readonly offRamp: Hex;
-}
 
 export function createExecutedMessages(
   { selector, ledger }: Progress,

@@ -22,10 +22,6 @@ export interface Dispute {
   readonly detail: string;
 }
 
-export interface AgreedIdentification extends Identification {
-  readonly disputed: readonly Dispute[];
-}
-
 /** What an endpoint says of a contract. `text` is the same for two endpoints that agree. */
 type Claim = ReturnType<typeof acceptance>;
 
@@ -34,7 +30,7 @@ export async function identifyTogether(
   node: ChainNode,
   registrations: readonly Registration[],
   network: Network,
-): Promise<AgreedIdentification> {
+): Promise<Identification & { readonly disputed: readonly Dispute[] }> {
   const own = await identify(node, registrations, network);
   if (chain.health().length === 1) return { ...own, disputed: [] };
   let left = [...claimsOf(own).values()];

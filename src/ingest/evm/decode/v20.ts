@@ -92,26 +92,15 @@ export function* readMessageSent20(context: LogContext<CommonRamp>): BatchedCall
   return { facts: [sent], problems: [] };
 }
 
-interface Receipt {
-  readonly issuer: Hex;
-  readonly destGasLimit: number;
-  readonly feeTokenAmount: bigint;
-  readonly extraArgs: Hex;
-}
-
-interface SortedReceipts {
-  readonly verifiers: readonly Receipt[];
-  readonly pool: Receipt | undefined;
-  readonly executor: Receipt;
-  readonly router: Receipt;
-}
+type Receipt = abi.Values<typeof abi.ccipMessageSent20.data>[3][number];
+type SortedReceipts = ReturnType<typeof sortReceipts>;
 
 /** Receipts stand in this order: the verifiers', the token pool's, the executor's, the network's by the router. */
 function sortReceipts(
   receipts: readonly Receipt[],
   verifierCount: number,
   transfer: TokenTransferV1 | undefined,
-): SortedReceipts {
+) {
   const verifiers = receipts.slice(0, verifierCount);
   const others = receipts.slice(verifierCount);
   const pool = transfer && others.shift();

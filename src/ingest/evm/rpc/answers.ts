@@ -1,12 +1,8 @@
 /** JSON of a node to values that can be believed in shape. Everything that does not fit is the node's fault. */
+import { fieldsOf, listOf, UnreadableDataError } from '../../engine/json-rpc/answer-reader.ts';
 import type { Block, ChainLog, Hex, Transaction } from './chain.ts';
 
-/** An answer that does not have the shape it should have; the caller knows which node sent it. */
-export class MalformedAnswerError extends Error {}
-
 const EMPTY_BLOOM = `0x${'00'.repeat(256)}`;
-
-type Fields = Readonly<Record<string, unknown>>;
 
 export function parseBlock(value: unknown): Block {
   const block = fieldsOf(value, 'block');
@@ -23,9 +19,9 @@ export function parseBlock(value: unknown): Block {
 export function parseLog(value: unknown): ChainLog {
   const log = fieldsOf(value, 'log');
   // A node says so of logs that a reorganisation has taken back.
-  if (log.removed === true) throw new MalformedAnswerError('a log that was removed');
+  if (log.removed === true) throw new UnreadableDataError('a log that was removed');
   if (!Array.isArray(log.topics) || log.topics.length > 4)
-    throw new MalformedAnswerError('no topics in a log');
+    throw new UnreadableDataError('no topics in a log');
   return {
     address: bytesOf(log.address, 20, 'address of a log'),
     topics: log.topics.map((topic) => bytesOf(topic, 32, 'topic of a log')),
@@ -45,19 +41,19 @@ function parseBlockTimestamp(value: unknown): Pick<ChainLog, 'blockTimestamp'> {
 }
 
 export function parseLogs(value: unknown): readonly ChainLog[] {
-  return listOf(value, 'logs').map(parseLog);
+  return listOf(value, 'list of logs').map(parseLog);
 }
 
 /** The logs of all receipts of one block. */
 export function parseReceiptLogs(value: unknown, blockHash: Hex): readonly ChainLog[] {
-  return listOf(value, 'receipts').flatMap((entry) => {
+  return listOf(value, 'list of receipts').flatMap((entry) => {
     const receipt = fieldsOf(entry, 'receipt');
     if (bytesOf(receipt.blockHash, 32, 'blockHash of a receipt') !== blockHash)
-      throw new MalformedAnswerError('a receipt of another block');
+      throw new UnreadableDataError('a receipt of another block');
     const transactionHash = bytesOf(receipt.transactionHash, 32, 'transactionHash of a receipt');
     const logs = parseLogs(receipt.logs);
     if (logs.some((log) => log.transactionHash !== transactionHash))
-      throw new MalformedAnswerError('a receipt with a log of another transaction');
+      throw new UnreadableDataError('a receipt with a log of another transaction');
     return logs;
   });
 }
@@ -77,7 +73,7 @@ export function parseTransaction(value: unknown): Transaction {
 export function parseQuantity(value: unknown, what: string): number {
   const number =
     typeof value === 'string' && /^0x[0-9a-fA-F]{1,16}$/.test(value) ? Number(value) : Number.NaN;
-  if (!Number.isSafeInteger(number)) throw new MalformedAnswerError(`no ${what}`);
+  if (!Number.isSafeInteger(number)) throw new UnreadableDataError(`no ${what}`);
   return number;
 }
 
@@ -88,19 +84,8 @@ export function bytesOf(value: unknown, length: number | undefined, what: string
     value.length % 2 === 0 &&
     (length === undefined || value.length === 2 + 2 * length) &&
     /^0x[0-9a-fA-F]*$/.test(value);
-  if (!isHex) throw new MalformedAnswerError(`no ${what}`);
+  if (!isHex) throw new UnreadableDataError(`no ${what}`);
   return value.toLowerCase() as Hex;
-}
-
-function fieldsOf(value: unknown, what: string): Fields {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new MalformedAnswerError(`no ${what}`);
-  return value as Fields;
-}
-
-function listOf(value: unknown, what: string): readonly unknown[] {
-  if (!Array.isArray(value)) throw new MalformedAnswerError(`no list of ${what}`);
-  return value;
 }
 
 /**

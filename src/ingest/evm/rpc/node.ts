@@ -12,13 +12,16 @@ import {
   type RpcAnswer,
   type RpcCall,
 } from '../../engine/json-rpc/endpoint.ts';
-import type { PooledNodeOptions } from '../../engine/json-rpc/endpoint-pool.ts';
+import {
+  createEndpointPool,
+  type EndpointPoolOptions,
+  type PooledNodeOptions,
+} from '../../engine/json-rpc/endpoint-pool.ts';
 import { MAX_AHEAD_MS } from '../../engine/timing.ts';
 import { inParallel } from '../../work.ts';
 import type { EvmSource } from '../settings.ts';
 import {
   bytesOf,
-  MalformedAnswerError,
   orderLogs,
   parseBlock,
   parseLogs,
@@ -26,7 +29,8 @@ import {
   parseReceiptLogs,
   parseTransaction,
 } from './answers.ts';
-import type { Block, CallAnswer, ChainLog, ChainNode, Hex } from './chain.ts';
+import type { Block, CallAnswer, Chain, ChainLog, ChainNode, Hex } from './chain.ts';
+import { classifyEvmRpcError } from './evm-rpc-errors.ts';
 import { createLogQueries, type LogPlace, quantity, type TopicFilter } from './log-queries.ts';
 
 export interface RpcNode extends ChainNode {
@@ -53,10 +57,8 @@ export function createNode(
   const { name } = endpoint;
   let offersReceipts = true;
 
-  const { fault, parsed, rejected, resultOf } = createAnswerReader({
-    name,
-    malformed: MalformedAnswerError,
-    explanations: { pruned: 'it does not have that part of history: ' },
+  const { fault, parsed, rejected, resultOf } = createAnswerReader(name, {
+    pruned: 'it does not have that part of history: ',
   });
 
   const ask = async (method: string, ...params: readonly unknown[]): Promise<RpcAnswer | undefined> => {
@@ -390,4 +392,11 @@ export function createNode(
       return answers.map((answer) => answer ?? callAnswer(again[next++]));
     },
   };
+}
+
+/** The endpoints of an EVM network, as a pool of nodes. */
+export function createChain(source: EvmSource, options: EndpointPoolOptions): Chain {
+  const create = (endpoint: Endpoint, nodeOptions: PooledNodeOptions) =>
+    createNode(endpoint, source, nodeOptions);
+  return { network: source.network, ...createEndpointPool(source, classifyEvmRpcError, create, options) };
 }

@@ -5,26 +5,14 @@
 import type { Hex } from '../../../base/hex.ts';
 import { parseAddress } from '../../../domain/addresses.ts';
 import { knownNetworks, type Network, networkBySelector } from '../../../domain/networks/networks.ts';
-import type { AwaitingExecution, LaneCounter } from '../../../store/ledger/index-ledger.ts';
+import type { AwaitingExecution } from '../../../store/ledger/index-ledger.ts';
 import { onRampOf } from '../../engine/event-facts.ts';
+import type { ExecutedMessage, ReadCounter } from '../../engine/lane-findings.ts';
 import { isExecuted, readDestChain, readSourceChain } from '../accounts.ts';
 import { hexOf } from '../decode/borsh.ts';
 import type { ChainNode } from '../node.ts';
 import { programAddresses } from '../program-addresses.ts';
 import type { TrustedProgram } from '../programs.ts';
-
-export interface ProgramCounter extends Omit<LaneCounter, 'isWhole'> {
-  /** The program that counts. */
-  readonly program: string;
-  /** Of a router: the last number before the latest renumbering of the lane; undefined where there was none. */
-  readonly numberLeft?: bigint | undefined;
-}
-
-/** A message that its off-ramp has executed, by the off-ramp's own account. */
-export interface ExecutedMessage {
-  readonly messageId: string;
-  readonly offRamp: string;
-}
 
 type AllowedOffRamp = Extract<TrustedProgram, { readonly role: 'offRamp' }>;
 
@@ -34,7 +22,7 @@ export async function readCounters(
   network: Network,
   contracts: readonly TrustedProgram[],
   minContextSlot: number,
-): Promise<readonly ProgramCounter[]> {
+): Promise<readonly ReadCounter[]> {
   const routers = contracts.filter(({ role }) => role === 'router').map(({ program }) => program);
   const offRamps = contracts.filter((contract): contract is AllowedOffRamp => contract.role === 'offRamp');
   const lanes = routers.flatMap((router) =>
@@ -47,14 +35,14 @@ export async function readCounters(
     ],
     minContextSlot,
   );
-  const sent = lanes.flatMap(({ router, dest }, index): readonly ProgramCounter[] => {
+  const sent = lanes.flatMap(({ router, dest }, index): readonly ReadCounter[] => {
     const account = accounts[index];
     if (!account) return [];
     const lane = { sourceSelector: network.selector, destSelector: dest, onramp: bytesOf(router, 'SVM') };
     const { lastNumber, numberLeft } = readDestChain(account, router);
-    return counter({ ...lane, kind: 'sent', program: router, numberLeft }, lastNumber);
+    return counter({ ...lane, kind: 'sent', contract: router, numberLeft }, lastNumber);
   });
-  const committed = offRamps.flatMap(({ program, source }, index): readonly ProgramCounter[] => {
+  const committed = offRamps.flatMap(({ program, source }, index): readonly ReadCounter[] => {
     const account = accounts[lanes.length + index];
     const sourceNetwork = networkBySelector(source);
     if (!account || !sourceNetwork) return [];
@@ -62,7 +50,7 @@ export async function readCounters(
     if (onRamp.length === 0) return [];
     const onramp = bytesOf(onRampOf(hexOf(onRamp), sourceNetwork), sourceNetwork.family);
     const lane = { sourceSelector: source, destSelector: network.selector, onramp };
-    return counter({ ...lane, kind: 'committed', program }, minSeqNr - 1n);
+    return counter({ ...lane, kind: 'committed', contract: program }, minSeqNr - 1n);
   });
   return [...sent, ...committed];
 }
@@ -96,7 +84,7 @@ export async function readExecuted(
     .map(({ messageId, offRamp }) => ({ messageId, offRamp }));
 }
 
-function counter(lane: Omit<ProgramCounter, 'lastNumber'>, last: bigint): readonly ProgramCounter[] {
+function counter(lane: Omit<ReadCounter, 'lastNumber'>, last: bigint): readonly ReadCounter[] {
   return last <= 0n && lane.numberLeft === undefined ? [] : [{ ...lane, lastNumber: last.toString() }];
 }
 

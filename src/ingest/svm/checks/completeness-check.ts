@@ -7,20 +7,24 @@
 import { addressFromBytes, parseAddress } from '../../../domain/addresses.ts';
 import type { Message } from '../../../domain/message.ts';
 import { type MissingNumbers, missingNumbers } from '../../../domain/missing-numbers.ts';
-import { networkBySelector } from '../../../domain/networks/networks.ts';
-import type { BlockRange, CheckLedger, LaneKey } from '../../../store/ledger/index-ledger.ts';
+import type { CheckLedger } from '../../../store/ledger/index-ledger.ts';
 import { NodeError } from '../../engine/faults.ts';
 import { type Contradiction, createHistoryCheck, type HistoryCheck } from '../../engine/history-check.ts';
-import { UnreadableDataError } from '../decode/borsh.ts';
+import { UnreadableDataError } from '../../engine/json-rpc/answer-reader.ts';
+import {
+  type CommittedEnd,
+  type ContractCounter,
+  contractRange,
+  createLaneFindings,
+  nameOf,
+} from '../../engine/lane-findings.ts';
+import type { Span } from '../../engine/pending-ranges.ts';
 import { keptRenumberings, type Renumbering, renumberingEvents } from '../decode/renumbering.ts';
 import type { SvmNetwork } from '../programs.ts';
-import { type ExecutedMessage, type ProgramCounter, readCounters, readExecuted } from './account-counters.ts';
+import { readCounters, readExecuted } from './account-counters.ts';
 
 /** Waiting messages whose execution is looked up: as a rule few wait. */
 const MAX_WAITING = 500;
-
-/** The highest number of a lane that was committed elsewhere. */
-type CommittedEnd = LaneKey & { readonly last: string };
 
 export function createCompletenessCheck(parts: SvmNetwork): HistoryCheck {
   const { source, chain, store, progress, registry } = parts;
@@ -29,6 +33,7 @@ export function createCompletenessCheck(parts: SvmNetwork): HistoryCheck {
   /** Whether everything from the first message on is expected: no slot or time is configured at which history starts. */
   const isWhole = source.start === null;
   const ledger: CheckLedger = store.index.checks;
+  const lanes = createLaneFindings(progress, 'Router');
   const startSlot = () => progress.head.startBlock ?? 0;
   const programsWith = (role: 'router' | 'offRamp') =>
     [...registry.contracts.values()].filter((one) => one.role === role).map(({ program }) => program);
@@ -63,23 +68,6 @@ export function createCompletenessCheck(parts: SvmNetwork): HistoryCheck {
     return waiting;
   };
 
-  /** What commits elsewhere have taken in must have been sent here; of a renumbered lane they do not tell when. */
-  const expected = (
-    counters: readonly ProgramCounter[],
-    committed: readonly CommittedEnd[],
-  ): readonly ProgramCounter[] =>
-    counters.map((counter) => {
-      const end = committed.find(
-        ({ destSelector, onramp }) => destSelector === counter.destSelector && onramp === counter.onramp,
-      );
-      const isHigher =
-        counter.kind === 'sent' &&
-        counter.numberLeft === undefined &&
-        end !== undefined &&
-        BigInt(end.last) > BigInt(counter.lastNumber);
-      return isHigher ? { ...counter, lastNumber: end.last } : counter;
-    });
-
   /** Lanes that were committed elsewhere, from on-ramps of this network that are not configured. */
   const unknownOnRamps = (committed: readonly CommittedEnd[]): readonly Contradiction[] => {
     const routers = new Set(programsWith('router').map((program) => parseAddress(program, 'SVM')?.bytes));
@@ -97,43 +85,21 @@ export function createCompletenessCheck(parts: SvmNetwork): HistoryCheck {
       });
   };
 
-  const programRange = (program: string, from: number, to: number): BlockRange | undefined =>
-    from > to ? undefined : { from, to, purpose: 'contracts', contracts: [program] };
-
-  const missingCommits = async (
-    counter: ProgramCounter,
-    final: number,
-  ): Promise<Contradiction | undefined> => {
-    const { program, lastNumber, sourceSelector } = counter;
-    const runs = await ledger.committedRuns(counter);
-    const missing = missingNumbers(runs, { lastNumber, isWhole });
-    // What is kept because it could not be decoded is not missing from the history.
-    if (!missing || missing.count <= BigInt(await ledger.unreadableLogs(selector, program))) return undefined;
-    return {
-      kind: 'commits-missing',
-      subject: `${program} ${sourceSelector}`,
-      detail: `${lastNumber} messages from ${nameOf(sourceSelector)} are committed on ${program}; the commits of ${numbersOf(missing)} were not found in its history`,
-      range: programRange(program, startSlot(), final),
-    };
-  };
-
   /**
    * The slots are those between which it is to be looked for; undefined where the numbers tell better.
    *
    * @param renumberings of this lane, in the order of the chain
    */
   const missingMessages = async (
-    counter: ProgramCounter,
+    counter: ContractCounter,
     renumberings: readonly Renumbering[],
     final: number,
-  ): Promise<(MissingNumbers & { readonly slots?: { from: number; to: number } }) | undefined> => {
-    const { lastNumber } = counter;
-    if (renumberings.length === 0)
-      return missingNumbers(await ledger.sentRuns(counter), { lastNumber, isWhole });
+  ): Promise<(MissingNumbers & { readonly blocks?: Span }) | undefined> => {
+    if (renumberings.length === 0) return missingNumbers(await ledger.sentRuns(counter), counter);
     let from = startSlot();
     /** The number before the first message of a period; undefined where it is not known. */
     let base: bigint | undefined = isWhole ? 0n : undefined;
-    const newest = { slot: undefined, previous: BigInt(lastNumber), next: undefined };
+    const newest = { slot: undefined, previous: BigInt(counter.lastNumber), next: undefined };
     for (const { slot, previous, next } of [...renumberings, newest]) {
       // A slot with a renumbering belongs to both sides: lists do not tell which of its transactions came first.
       const slots = { from, to: slot ?? Math.max(from, final) };
@@ -141,7 +107,7 @@ export function createCompletenessCheck(parts: SvmNetwork): HistoryCheck {
       const below = base === undefined || base === 0n ? [] : [{ from: '1', to: base.toString() }];
       const expected = { lastNumber: previous.toString(), isWhole: base !== undefined };
       const missing = missingNumbers([...below, ...runs], expected);
-      if (missing) return { ...missing, slots };
+      if (missing) return { ...missing, blocks: slots };
       from = slots.to;
       base = next;
     }
@@ -149,80 +115,51 @@ export function createCompletenessCheck(parts: SvmNetwork): HistoryCheck {
   };
 
   const missingSends = async (
-    counter: ProgramCounter,
+    counter: ContractCounter,
     all: readonly Renumbering[],
     final: number,
-  ): Promise<Contradiction | undefined> => {
-    const { program, lastNumber, destSelector } = counter;
-    const start = startSlot();
-    const found = { kind: 'messages-missing', subject: `${program} ${destSelector}` } as const;
+  ): Promise<readonly Contradiction[]> => {
+    const { contract, destSelector, numberLeft } = counter;
     const renumberings = all.filter((renumbering) => renumbering.destSelector === destSelector);
-    const { numberLeft } = counter;
     // The router's account holds the number that the latest renumbering left.
-    if (isWhole && numberLeft !== undefined && renumberings.at(-1)?.previous !== numberLeft) {
-      return {
-        ...found,
-        detail: `Router ${program} has changed the numbers of its messages to ${nameOf(destSelector)} after number ${numberLeft}; the event was not found in its history`,
-        range: programRange(program, start, final),
-      };
-    }
-    const missing = await missingMessages(counter, renumberings, final);
+    if (isWhole && numberLeft !== undefined && renumberings.at(-1)?.previous !== numberLeft)
+      return [
+        {
+          kind: 'messages-missing',
+          subject: `${contract} ${destSelector}`,
+          detail: `Router ${contract} has changed the numbers of its messages to ${nameOf(destSelector)} after number ${numberLeft}; the event was not found in its history`,
+          range: contractRange(contract, startSlot(), final),
+        },
+      ];
     // Renumberings are kept with what could not be decoded, and are no message.
-    const unreadable = (await ledger.unreadableLogs(selector, program)) - all.length;
-    if (!missing || missing.count <= BigInt(unreadable)) return undefined;
-    const { lowest, highest, slots } = missing;
-    const before = slots?.from ?? (await ledger.sendBlock(counter, (lowest - 1n).toString()));
-    const after = slots?.to ?? (await ledger.sendBlock(counter, (highest + 1n).toString()));
-    const period = slots ? ` in slots ${slots.from} to ${slots.to}` : '';
-    return {
-      ...found,
-      detail: `Router ${program} has sent ${lastNumber} messages to ${nameOf(destSelector)}; ${numbersOf(missing)}${period} were not found in its history`,
-      range: programRange(program, before ?? start, Math.min(after ?? final, final)),
-    };
+    return lanes.missingSends(
+      counter,
+      await missingMessages(counter, renumberings, final),
+      final,
+      all.length,
+    );
   };
-
-  const missingExecutions = (executed: readonly ExecutedMessage[], final: number): readonly Contradiction[] =>
-    [...new Set(executed.map(({ offRamp }) => offRamp))].map((offRamp) => {
-      const own = executed.filter((message) => message.offRamp === offRamp);
-      return {
-        kind: 'executions-missing',
-        subject: offRamp,
-        detail:
-          `Off-ramp ${offRamp} has executed ${own.length === 1 ? '' : `${own.length} messages, among them `}` +
-          `0x${own[0]?.messageId}, but the event was not found in its history`,
-        range: programRange(offRamp, startSlot(), final),
-      };
-    });
 
   const compare = async (seen: Awaited<ReturnType<typeof readViews>>, final: number) => {
     const committed = await ledger.committedEnds(selector);
-    const counters = expected(seen.counters, committed);
+    const counters = lanes.expected(seen.counters, committed, isWhole);
+    const contradictions = [
+      ...(await lanes.missingExecutions(seen.executed, 'SUCCESS', final)),
+      ...unknownOnRamps(committed),
+    ];
     const renumberings = new Map<string, readonly Renumbering[]>();
     for (const router of programsWith('router')) {
       const kept = await ledger.keptLogs(selector, router, renumberingEvents);
       renumberings.set(router, keptRenumberings(kept, isWhole));
     }
-    const found = await Promise.all(
-      counters.map((counter) =>
+    for (const counter of counters) {
+      const missing =
         counter.kind === 'sent'
-          ? missingSends(counter, renumberings.get(counter.program) ?? [], final)
-          : missingCommits(counter, final),
-      ),
-    );
-    // Everything up to the views has been read since: executions that the records have by now are not missing.
-    const unseen = await ledger.belowStatus(
-      seen.executed.map(({ messageId }) => messageId),
-      'SUCCESS',
-    );
-    const contradictions = [
-      ...found.flatMap((contradiction) => contradiction ?? []),
-      ...missingExecutions(
-        seen.executed.filter(({ messageId }) => unseen.has(messageId)),
-        final,
-      ),
-      ...unknownOnRamps(committed),
-    ];
-    return { counters: counters.map((counter) => ({ ...counter, isWhole })), contradictions };
+          ? missingSends(counter, renumberings.get(counter.contract) ?? [], final)
+          : lanes.missingCommits(counter, final);
+      contradictions.push(...(await missing));
+    }
+    return { counters, contradictions };
   };
 
   return createHistoryCheck({
@@ -232,12 +169,4 @@ export function createCompletenessCheck(parts: SvmNetwork): HistoryCheck {
     readViews,
     compare,
   });
-}
-
-function numbersOf({ count, lowest, highest }: MissingNumbers): string {
-  return `${count} of them (${lowest === highest ? lowest : `${lowest}…${highest}`})`;
-}
-
-function nameOf(selector: string): string {
-  return networkBySelector(selector)?.name ?? `chain ${selector}`;
 }

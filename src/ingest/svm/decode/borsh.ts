@@ -5,11 +5,7 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { base58, base64, hex } from '@scure/base';
 import type { Hex } from '../../../base/hex.ts';
-
-/** Bytes, text or an answer that cannot be what it should be; the message says why. */
-export class UnreadableDataError extends Error {
-  override readonly name = 'UnreadableDataError';
-}
+import { UnreadableDataError } from '../../engine/json-rpc/answer-reader.ts';
 
 /** What `read` returns; undefined where it cannot be read. */
 export function readable<T>(read: () => T): T | undefined {

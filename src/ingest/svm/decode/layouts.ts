@@ -6,14 +6,8 @@
  */
 import { hex } from '@scure/base';
 import type { Message } from '../../../domain/message.ts';
-import {
-  BorshReader,
-  DISCRIMINATOR_BYTES,
-  discriminatorIn,
-  discriminatorOf,
-  readBorsh,
-  UnreadableDataError,
-} from './borsh.ts';
+import { UnreadableDataError } from '../../engine/json-rpc/answer-reader.ts';
+import { BorshReader, DISCRIMINATOR_BYTES, discriminatorIn, discriminatorOf, readBorsh } from './borsh.ts';
 
 // ---- Parts
 

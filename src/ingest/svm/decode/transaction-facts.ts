@@ -21,8 +21,9 @@ import {
   shortened,
   UnreadableLogError,
 } from '../../engine/event-facts.ts';
+import { UnreadableDataError } from '../../engine/json-rpc/answer-reader.ts';
 import type { Instruction, SolanaTransaction } from '../transaction.ts';
-import { decodeBase58, decodeBase64, hexOf, readable, UnreadableDataError } from './borsh.ts';
+import { decodeBase58, decodeBase64, hexOf, readable } from './borsh.ts';
 import { calledRole, executionDetails } from './execution-details.ts';
 import {
   type EventName,
