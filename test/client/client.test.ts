@@ -1,8 +1,8 @@
 /** The client of the API, against a real server and against servers that misbehave. */
 import type { RequestListener } from 'node:http';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createClient, ResponseError, serverUrlProblem, TransportError } from '../../src/client/client.ts';
-import { type RunningServer, startServer } from '../api/running-server.ts';
+import { serverForAll } from '../api/running-server.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
 import { listenWith } from '../listening.ts';
 
@@ -11,11 +11,7 @@ const messages = [3, 2, 1].map((number) =>
 );
 const ids = messages.map(({ messageId }) => messageId);
 
-let server: RunningServer;
-beforeAll(async () => {
-  server = await startServer(messages);
-});
-afterAll(() => server.close());
+const server = serverForAll(messages);
 
 const clientOf = async (listener: RequestListener, timeoutMs = 60_000) =>
   createClient({ url: (await listenWith(listener)).href, timeoutMs });

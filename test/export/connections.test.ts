@@ -225,18 +225,6 @@ describe('connections', () => {
     expect(bytes).toBeGreaterThan(0);
     expect((await server.ask('/v2/messages/export?sourceChainSelector=42')).status).toBe(200);
   });
-
-  test('the server stops although somebody is still exporting', async () => {
-    const store = await openStore({ place: { url: server.store.url } });
-    const other = await serveStore({ ...store, url: server.store.url });
-    const response = await begun(other.url);
-    const broken = new Promise((resolve) => response.on('error', resolve));
-    response.resume();
-    response.pause();
-    await other.close();
-    response.resume();
-    await broken;
-  });
 });
 
 describe('memory', () => {

@@ -1,39 +1,24 @@
 // @module-tag slow: fills a lane with a hundred thousand messages
-/** A hole in a long lane is found, named exactly, and found without reading the lane. */
-import pg from 'pg';
+/** What is told of a long lane is found without reading the lane; that holes are named exactly is in api.test.ts and cli.test.ts. */
+import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { statementForms } from '../../src/store/cluster/statement-forms.ts';
-import type { LanePage } from '../../src/store/query/lanes.ts';
 import { readLanes, readStats } from '../../src/store/query/lanes.ts';
 import { readNetworkTraffic } from '../../src/store/query/network-progress.ts';
 import type { Read } from '../../src/store/reads/reads.ts';
-import { type RunningServer, serveStore } from '../api/running-server.ts';
-import { lanescan } from '../cli/program.ts';
-import { openTestStore } from '../database.ts';
+import { provideTestDatabase } from '../database.ts';
 import { fuji, makeMessage, sepolia } from '../fixtures.ts';
+import { connectTo } from '../postgres.ts';
 
 const LANE = 100_000;
 
-let server: RunningServer;
+const database = provideTestDatabase();
 let client: pg.Client;
-const cli = (...args: readonly string[]) => lanescan(args, { env: { DATABASE_URL: server.store.url } });
 
 beforeAll(async () => {
-  server = await serveStore(await openTestStore());
-  client = new pg.Client({ connectionString: server.store.url, options: '-c timezone=UTC' });
-  await client.connect();
+  client = await connectTo(database.url, { options: '-c timezone=UTC' });
 });
-afterAll(async () => {
-  await client.end();
-  await server.close();
-});
-
-async function completeness(): Promise<
-  LanePage['lanes'][number]['onramps'][number]['completeness'] | undefined
-> {
-  const { data } = (await server.ask('/v2/lanes')).json<{ data: LanePage['lanes'] }>();
-  return data[0]?.onramps[0]?.completeness;
-}
+afterAll(() => client.end());
 
 describe(`a lane of ${LANE.toLocaleString('en')} messages`, () => {
   /** The message and, beside it, the statistics that its write would have kept. */
@@ -81,26 +66,6 @@ describe(`a lane of ${LANE.toLocaleString('en')} messages`, () => {
       [JSON.stringify({ onramp: text, routerAddress, version, sourceNetworkInfo, destNetworkInfo })],
     );
     await client.query('vacuum analyze');
-  });
-
-  test('has its holes named exactly by API and audit', async () => {
-    expect(await completeness()).toEqual({
-      first: '1',
-      last: '100000',
-      present: '99974',
-      missing: '26',
-      missingRangeCount: 2,
-      missingRanges: [
-        { from: '54321', to: '54345' },
-        { from: '77777', to: '77777' },
-      ],
-      isComplete: false,
-    });
-    const { code, stdout } = await cli('audit');
-    expect(code).toBe(1);
-    expect(stdout).toContain('1…100,000: 26 missing: 54,321…54,345, 77,777\n');
-    const [line = ''] = (await cli('audit', '--json')).stdout.split('\n');
-    expect(JSON.parse(line)).toMatchObject({ completeness: { missing: '26', isComplete: false } });
   });
 
   test('is told of in the time that a short one takes: messages are read through the in-flight index only', async () => {

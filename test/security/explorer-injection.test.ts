@@ -4,10 +4,10 @@
  * URL. test/browser/message.test.ts looks closely at one message; here every text, page and parameter is tried.
  */
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { searchParameterNames } from '../../src/domain/filters/search-parameters.ts';
 import type { Message, NetworkInfo } from '../../src/domain/message.ts';
-import { type RunningServer, startServer } from '../api/running-server.ts';
+import { serverForAll } from '../api/running-server.ts';
 import { eventually, hasChromium, rowsOf, useBrowser } from '../browser/chromium.ts';
 import { recentMessage } from '../browser/recent-messages.ts';
 import { fuji, makeToken, makeVerifier, sepolia } from '../fixtures.ts';
@@ -78,11 +78,7 @@ async function expectHarmless(page: Page, what: string): Promise<void> {
 
 describe.skipIf(!hasChromium)('markup that others wrote stays text', () => {
   const browser = useBrowser();
-  let server: RunningServer;
-  beforeAll(async () => {
-    server = await startServer(messages);
-  });
-  afterAll(() => server.close());
+  const server = serverForAll(messages);
 
   const settle = async (page: Page) => {
     await page.locator('main').waitFor();

@@ -292,6 +292,22 @@ describe.runIf(canMeasure)('memory stays bounded, and the lines around it get in
     expect(peak).toBeLessThan(PEAK_LIMIT);
   });
 
+  test('with 300,000 lines of which most are no records', async () => {
+    const fat = `0x${'ab'.repeat(5_000)}`;
+    const records = Array.from({ length: 100 }, (_, number) => `${line(number, { data: fat })}\n`);
+    // One record to fourteen lines that are none, a thousand lines at a time.
+    const chunk = (n: number) =>
+      Array.from({ length: 1_000 }, (_, i) => (i % 15 === 0 ? records[(n + i) % 100] : '[]\n')).join('');
+    const { code, stdout, peak } = await measureImport(
+      (function* () {
+        for (let n = 0; n < 300; n++) yield Buffer.from(chunk(n));
+      })(),
+    );
+    expect(stdout).toMatch(/^stdin: 100 new, 0 updated, 20,000 unchanged, 279,900 rejected\n/);
+    expect(code).toBe(3);
+    expect(peak).toBeLessThan(PEAK_LIMIT);
+  });
+
   test('with records of the largest size that is taken, one after the other', async () => {
     const large = Array.from({ length: isFull ? 100 : 12 }, (_, index) =>
       bytes(line(index + 1, { data: `0x${'ab'.repeat(999_000)}` }), '\n'),

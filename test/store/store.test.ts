@@ -35,21 +35,6 @@ async function connect(url: string): Promise<pg.Client> {
 const everything = parseSearch([]);
 
 describe('real and simulated records', () => {
-  it('never share a store', { tags: 'slow' }, async () => {
-    const demo = await emptyDatabase();
-    expect((await open(demo, { content: 'simulated' })).simulated).toBe(true);
-    expect((await open(demo, { content: 'simulated' })).simulated).toBe(true);
-    expect(
-      (await operatorErrorOf(() => openStore({ place: { url: demo }, content: 'real' }))).message,
-    ).toMatch(/simulated/);
-
-    const real = await emptyDatabase();
-    expect((await open(real, { content: 'real' })).simulated).toBe(false);
-    expect(
-      (await operatorErrorOf(() => openStore({ place: { url: real }, content: 'simulated' }))).message,
-    ).toMatch(/real/);
-  });
-
   it('are opened as they are where any content is accepted, and a new store is then a real one', {
     tags: 'slow',
   }, async () => {
@@ -222,20 +207,6 @@ describe('a database that goes away', () => {
   it('in the middle of a search is unavailable, and then available again', async () => {
     expect(isDatabaseUnavailable(await failedSearch('pg_terminate_backend'))).toBe(true);
     expect(isDatabaseUnavailable(await failedSearch('pg_cancel_backend'))).toBe(true);
-  });
-
-  it('with all idle connections is asked again over new ones', async () => {
-    const url = await emptyDatabase();
-    const store = await open(url, { connections: 3 });
-    await Promise.all(Array.from({ length: 6 }, () => store.ping()));
-    const client = await connect(url);
-    await client.query(
-      `select pg_terminate_backend(pid) from pg_stat_activity
-       where datname = current_database() and pid <> pg_backend_pid()`,
-    );
-    await delay(100);
-    await store.ping();
-    expect(await store.apply([makeSnapshot(makeMessage())])).toMatchObject({ created: 1 });
   });
 
   it('in the middle of a batch has taken nothing of it', { tags: 'slow' }, async () => {

@@ -42,18 +42,9 @@ export interface Reply {
   readonly afterMs?: number;
 }
 
-export interface Receiver {
-  readonly url: string;
-  readonly port: number;
-  /** Every request, in the order of arrival. */
-  readonly receipts: Receipt[];
-  readonly accepted: readonly Receipt[];
-  /** What it answers from now on. */
-  reply: (receipt: Receipt) => Reply;
-  close(): Promise<void>;
-}
+export type Receiver = Awaited<ReturnType<typeof startReceiver>>;
 
-export async function startReceiver(port = 0): Promise<Receiver> {
+export async function startReceiver(port = 0) {
   const receipts: Receipt[] = [];
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -75,16 +66,18 @@ export async function startReceiver(port = 0): Promise<Receiver> {
   });
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   const actual = (server.address() as AddressInfo).port;
-  const receiver: Receiver = {
+  const receiver = {
     url: `http://127.0.0.1:${actual}/hook`,
     port: actual,
+    /** Every request, in the order of arrival. */
     receipts,
     get accepted() {
       return receipts.filter(({ accepted }) => accepted);
     },
-    reply: () => ({ status: 200 }),
+    /** What it answers from now on. */
+    reply: (_receipt: Receipt): Reply => ({ status: 200 }),
     close: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
       }),
@@ -127,16 +120,12 @@ export async function openAgain(url: string): Promise<Store> {
   return store;
 }
 
-export interface RunningDispatcher extends Dispatcher {
-  readonly log: readonly string[];
-}
-
 /** Runs until the test ends, and waits until its subscriptions have their place in the history. */
 export async function runDispatcher(
   store: Store,
   subscriptions: readonly Subscription[],
   given: Partial<DispatcherOptions> = {},
-): Promise<RunningDispatcher> {
+): Promise<Dispatcher & { readonly log: readonly string[] }> {
   const log: string[] = [];
   const write = (line: string) => void log.push(line);
   const dispatcher = startDispatcher({

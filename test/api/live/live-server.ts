@@ -86,10 +86,10 @@ export class EventReader {
   }
 
   /** Reads all changes since the first, and after each break those after the last that it has seen. */
-  async follow(serverUrl: () => string | undefined, isOver: () => boolean): Promise<void> {
+  async follow(serverUrl: () => string | undefined, isOver: () => boolean, query = ''): Promise<void> {
     while (!isOver()) {
       try {
-        await this.connect(`${serverUrl()}/v2/messages/stream?view=summary&after=0`);
+        await this.connect(`${serverUrl()}/v2/messages/stream?view=summary&after=0${query}`);
         if (this.response?.statusCode === 200) await this.ended;
         else await this.disconnect();
       } catch {

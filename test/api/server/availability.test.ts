@@ -1,20 +1,14 @@
 /** What the service says while its database is away, and that it comes back by itself. */
-
-import pg from 'pg';
 import { describe, expect, test } from 'vitest';
-import { databaseHost } from '../../database.ts';
-import { connectForTest } from '../../postgres.ts';
+import type { TestDatabase } from '../../database.ts';
+import { connectForTest, queryOnce, urlOfDatabase } from '../../postgres.ts';
 import { expectError, expectFreshRequestId, type SearchBody, startServerForTest } from '../running-server.ts';
 import { expectUnavailable, message, serveOnCable } from './database-cable.ts';
 
 const databasePaths = ['/readyz', '/v2/messages', '/messages?limit=5', `/v2/messages/${message.messageId}`];
 
-async function administer(statement: string): Promise<void> {
-  const client = new pg.Client({ host: await databaseHost(), user: 'lanescan', database: 'postgres' });
-  await client.connect();
-  await client.query(statement);
-  await client.end();
-}
+const administer = ({ url }: TestDatabase, statement: string) =>
+  queryOnce(urlOfDatabase(url, 'postgres'), statement);
 
 describe('while the database answers', () => {
   test('/healthz and /readyz say so', async () => {
@@ -117,7 +111,10 @@ describe('while the database is away', () => {
     const { server, database } = await serveOnCable(3);
     const name = new URL(database.url).pathname.slice(1);
     await Promise.all(Array.from({ length: 3 }, () => server.ask('/v2/messages')));
-    await administer(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`);
+    await administer(
+      database,
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`,
+    );
     // Each connection can fail one request before the server has noticed its end.
     const status = async () => {
       const answer = await server.ask('/v2/messages');
@@ -130,10 +127,13 @@ describe('while the database is away', () => {
   test('a database that is dropped, or that lets nobody in, is away too', async () => {
     const { server, database } = await serveOnCable(3);
     const name = new URL(database.url).pathname.slice(1);
-    await administer(`alter database ${name} allow_connections false`);
-    await administer(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`);
+    await administer(database, `alter database ${name} allow_connections false`);
+    await administer(
+      database,
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`,
+    );
     for (let i = 0; i < 3; i++) expectUnavailable(await server.ask('/readyz'));
-    await administer(`alter database ${name} allow_connections true`);
+    await administer(database, `alter database ${name} allow_connections true`);
     expect((await server.ask('/readyz')).status).toBe(200);
     await database.drop();
     for (let i = 0; i < 3; i++) expectUnavailable(await server.ask('/readyz'));

@@ -1,7 +1,7 @@
 // @module-tag slow: holds connections that are not read; api/live/stream.test.ts is the quick pass
 /** Clients that ask and do not read: what waits for them is bounded, they are cut off, and others do not notice. */
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { ServerOptions } from '../../../src/api/server/server.ts';
@@ -42,13 +42,6 @@ async function serve(options: Partial<ServerOptions> = {}): Promise<RunningServe
   return server;
 }
 
-interface Reader {
-  readonly socket: Socket;
-  /** Bytes that were read. */
-  readonly received: () => number;
-  readonly isClosed: () => boolean;
-}
-
 /** Sends requests and reads nothing until somebody resumes the socket. */
 async function ask(
   { port }: RunningServer,
@@ -57,7 +50,7 @@ async function ask(
     headers = {},
     times = 1,
   }: { path?: string; headers?: Record<string, string>; times?: number } = {},
-): Promise<Reader> {
+) {
   const socket = connect(port, '127.0.0.1');
   let received = 0;
   let isClosed = false;
@@ -74,7 +67,7 @@ async function ask(
   await once(socket, 'connect');
   const lines = Object.entries({ Host: 'test', ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.write(`GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`.repeat(times));
-  return { socket, received: () => received, isClosed: () => isClosed };
+  return { socket, /** Bytes that were read. */ received: () => received, isClosed: () => isClosed };
 }
 
 interface RequestLine {
