@@ -43,7 +43,7 @@ describe.skipIf(!hasChromium)('over real chains', () => {
     server = await serveStore(store, { destinations });
     indexer = follow(store, lab);
     await lab.lane('1.6', 'b').sendOne();
-  }, 300_000);
+  });
   afterAll(async () => {
     stopping.abort();
     await indexer?.stop();

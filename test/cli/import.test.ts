@@ -4,8 +4,7 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { constants, gunzipSync, gzipSync } from 'node:zlib';
 import type pg from 'pg';
-import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { createProgress } from '../../src/cli/output/progress-bar.ts';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { digits, makeMessage } from '../fixtures.ts';
@@ -233,7 +232,6 @@ function recordLine(number: number, data = '0x'): string {
 describe('interruptions', () => {
   test('killed at random moments and interrupted, an import run again ends as if nothing had happened', {
     tags: 'slow',
-    timeout: 300_000,
   }, async () => {
     const RECORDS = 50_000;
     const records = file('many.ndjson', Array.from({ length: RECORDS }, (_, i) => recordLine(i)).join(''));
@@ -275,30 +273,11 @@ describe('interruptions', () => {
   });
 });
 
-describe('progress', () => {
-  test('elsewhere than on a terminal it is a line every five seconds', () => {
-    vi.useFakeTimers({ toFake: ['performance'] });
-    const lines: string[] = [];
-    const progress = createProgress({ write: (text) => lines.push(text) > 0 }, 'Importing x', 2_000_000);
-    for (let second = 0; second < 11; second++) {
-      vi.advanceTimersByTime(1_000);
-      progress.advance(100_000);
-      progress.note(`${second} records`);
-    }
-    progress.end();
-    vi.useRealTimers();
-    expect(lines).toEqual([
-      'Importing x: 25% · 3 records · 0.1 MB/s · about 15 s left\n',
-      'Importing x: 50% · 8 records · 0.1 MB/s · about 10 s left\n',
-    ]);
-  });
-
-  test.runIf(hasTerminal)('on a terminal it is a bar, gone at the end', { tags: 'slow' }, () => {
-    const records = file('bar.ndjson', Array.from({ length: 5_000 }, (_, i) => recordLine(i)).join(''));
-    const { lines } = onTerminal(100, `lanescan import ${records}`, { env: env() });
-    const text = withoutColours(lines.join('\n'));
-    expect(text).toMatch(/Importing \S+ █*░* \d+% · /);
-    const last = text.slice(text.lastIndexOf('\u001b[K') + 3);
-    expect(last).toBe(`${records}: 5,000 new, 0 updated, 0 unchanged, 0 rejected`);
-  });
+test.runIf(hasTerminal)('progress on a terminal is a bar, gone at the end', { tags: 'slow' }, () => {
+  const records = file('bar.ndjson', Array.from({ length: 5_000 }, (_, i) => recordLine(i)).join(''));
+  const { lines } = onTerminal(100, `lanescan import ${records}`, { env: env() });
+  const text = withoutColours(lines.join('\n'));
+  expect(text).toMatch(/Importing \S+ █*░* \d+% · /);
+  const last = text.slice(text.lastIndexOf('\u001b[K') + 3);
+  expect(last).toBe(`${records}: 5,000 new, 0 updated, 0 unchanged, 0 rejected`);
 });

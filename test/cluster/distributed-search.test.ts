@@ -95,39 +95,10 @@ afterAll(async () => {
   if (single !== cluster) await single.close();
 });
 
-const searches: readonly Record<string, string>[] = [
-  {},
-  { sender: account },
-  { sender: account, sourceChainSelector: sepolia.chainSelector },
-  { receiver: account, destChainSelector: fuji.chainSelector },
-  { sender: account, chainSelector: sepolia.chainSelector },
-  { address: account },
-  { q: account },
-  { q: token.sourceTokenAddress },
-  { q: token.sourceTokenAddress, sender: account },
-  { sourceTokenAddress: token.sourceTokenAddress, sourceChainSelector: sepolia.chainSelector },
-  { sourceTokenAddress: token.sourceTokenAddress, status: 'SENT' },
-  { status: 'SENT,SUCCESS' },
-  { destTransactionHash: range.seen.transactionHash ?? '' },
-  { q: executed.seen.transactionHash ?? '' },
-  { destTransactionHash: range.seen.transactionHash ?? '', sender: account },
-  { sourceChainSelector: sepolia.chainSelector, destChainSelector: fuji.chainSelector },
-];
-
 async function rowsOf({ client }: Side, statement: Sql): Promise<unknown[][]> {
   const { text, values } = renderSql(statement);
   return (await client.query({ text, values, rowMode: 'array' })).rows;
 }
-
-it.each(searches)('a search for %j finds the same, page by page', async (parameters) => {
-  for (const limit of ['3', '100']) {
-    const query = parseSearch([...Object.entries(parameters), ['limit', limit]]);
-    const onOneNode = await rowsOf(single, searchSql(query));
-    const onCluster = await rowsOf(cluster, distributedSearchSql(query, await lookupsFor(query.filters)));
-    expect(onCluster).toEqual(onOneNode);
-    expect(onOneNode.length).toBeGreaterThan(0);
-  }
-});
 
 const unknown = evmAddress('nobody', 1);
 
@@ -135,6 +106,9 @@ const unknown = evmAddress('nobody', 1);
 const checkedSearches: readonly (readonly [parameters: Record<string, string>, statements: number])[] = [
   // A scan by the token itself ends where there is none.
   [{ q: account }, 0],
+  [{ q: token.sourceTokenAddress }, 0],
+  [{ q: executed.seen.transactionHash ?? '' }, 3],
+  [{ address: account, limit: '3' }, 0],
   [{ q: token.sourceTokenAddress, sourceChainSelector: sepolia.chainSelector }, 1],
   // No token has the address of the account.
   [{ q: account, receiver: account }, 1],

@@ -269,10 +269,6 @@ describe('memory', () => {
           for (const message of page.data) walked.update(`${JSON.stringify(message)}\n`);
           query = page.pagination.cursor === null ? null : `&cursor=${page.pagination.cursor}`;
         }
-        process.stderr.write(
-          `export: ${lines} rows, ${Math.round(bytes / 1e6)} MB; resident ${Math.round(before)} MB before, ` +
-            `+${Math.round(stalled)} MB while two readers stall, peak ${Math.round(peak)} MB\n`,
-        );
         expect(lines).toBe(ROWS);
         expect(exported.digest('hex')).toBe(walked.digest('hex'));
         expect(bytes / lines).toBeGreaterThan(1_500);

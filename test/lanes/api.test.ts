@@ -509,7 +509,6 @@ describe('GET /v2/stats', () => {
 
   test('has a position and numbers of one moment, whatever is written meanwhile', {
     tags: 'slow',
-    timeout: 300_000,
   }, async () => {
     const own = await startServerForTest();
     let isOver = false;

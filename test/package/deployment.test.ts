@@ -1,4 +1,4 @@
-// @module-tag slow: packs and installs the program, and starts PostgreSQL, nginx and two services
+// @module-tag release: packs and installs the program, and starts PostgreSQL, nginx and two services
 /**
  * "A complete deployment" of docs/operations.md, carried out as it is printed: as root, on the real nginx, PostgreSQL and
  * Prometheus tools, in mounts and a network of its own (bubblewrap). Stand-ins are: `apt-get`, which must find each package

@@ -1,4 +1,4 @@
-// @module-tag slow: packs, installs from the registry and starts the program on several versions of Node
+// @module-tag release: packs, installs from the registry and starts the program on several versions of Node
 /** The package that users install: made by `npm pack`, installed into an empty folder, run there as a plain user. */
 import { execFileSync, spawn } from 'node:child_process';
 import * as fs from 'node:fs';

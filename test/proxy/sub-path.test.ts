@@ -8,16 +8,15 @@ import { makeMessage, makeSnapshot } from '../fixtures.ts';
 import { startServer } from './lanescan-servers.ts';
 import { isInstalled, startSubPathProxy } from './proxies.ts';
 
-const PATIENCE_MS = 120_000;
 const page = { headers: { Accept: 'text/html' }, redirect: 'manual' } as const;
 
-beforeAll(() => buildProgram(), 300_000);
+beforeAll(buildProgram);
 
 describe.each(['nginx', 'caddy'] as const)('%s', (name) => {
   test.skipIf(!isInstalled(name)).each([
     ['passes the prefix on', false],
     ['removes the prefix', true],
-  ])('%s', { timeout: 600_000 }, async (_how, isPrefixRemoved) => {
+  ])('%s', async (_how, isPrefixRemoved) => {
     const store = await openTestStore();
     onTestFinished(() => store.close());
     const message = makeMessage({ number: 1 });
@@ -53,6 +52,6 @@ describe.each(['nginx', 'caddy'] as const)('%s', (name) => {
 
     const reader = await readStream(`${url}/v2/messages/stream`);
     await store.apply([makeSnapshot(makeMessage({ number: 2 }))]);
-    await until(() => reader.hasReached(2), PATIENCE_MS);
+    await until(() => reader.hasReached(2));
   });
 });

@@ -14,7 +14,6 @@ import { startProvider } from '../virtual-chain/endpoint.ts';
 import { SECRET, startReceiver } from '../webhooks/receiver.ts';
 import { markUpgraded } from './other-schemas.ts';
 
-const WAIT = { timeout: 120_000, interval: 50 };
 const running: Running[] = [];
 let database: TestDatabase;
 let next: number;
@@ -23,7 +22,7 @@ beforeEach(async () => {
   await buildProgram();
   database = await createTestDatabase();
   next = (await knownSchema()) + 1;
-}, 300_000);
+});
 afterEach(async () => {
   for (const { child, outcome } of running.splice(0)) {
     child.kill('SIGKILL');
@@ -58,11 +57,10 @@ const lines = (count: number, first = 1) =>
 
 test('an import ends in words, and has written whole batches only', {
   tags: 'slow',
-  timeout: 240_000,
 }, async () => {
   const importing = run('import', '-');
   importing.child.stdin.write(lines(2_100));
-  await expect.poll(positionOf, WAIT).toBe(2_000);
+  await expect.poll(positionOf).toBe(2_000);
   await upgrade();
   importing.child.stdin.end(lines(100, 2_101));
   const { code, stderr } = await importing.outcome;
@@ -74,7 +72,6 @@ test('an import ends in words, and has written whole batches only', {
 
 test('indexers end or leave it, webhooks wait, and a server goes on answering; all of them say why', {
   tags: 'slow',
-  timeout: 300_000,
 }, async () => {
   const { a: chain } = makeCcipWorld({ blocks: 400, messages: 40, head: 300, blockSeconds: 1 });
   const node = await startProvider(chain);
@@ -92,7 +89,7 @@ test('indexers end or leave it, webhooks wait, and a server goes on answering; a
     }),
   );
   const indexing = run('index', '--config', config);
-  await expect.poll(positionOf, WAIT).toBeGreaterThan(10);
+  await expect.poll(positionOf).toBeGreaterThan(10);
   const serving = run('serve', '--index', '--config', config);
   await serving.untilSaid(/another indexer works on it/);
   await serving.untilSaid(/Webhook ops: this server delivers/);

@@ -2,6 +2,7 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished } from 'vitest';
+import type { ChangeEvent } from '../../src/api/routes/history-schema.ts';
 import { readSetting } from '../../src/base/settings.ts';
 import type { Message } from '../../src/domain/message.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
@@ -25,14 +26,7 @@ export interface Receipt {
 export interface WebhookBody {
   readonly type: string;
   readonly timestamp: string;
-  readonly data: {
-    readonly position: string;
-    readonly version: number;
-    readonly change: string;
-    readonly status: string;
-    readonly previousStatus: string | null;
-    readonly message: Message;
-  };
+  readonly data: ChangeEvent & { readonly version: number };
 }
 
 export interface Reply {
@@ -145,7 +139,7 @@ export async function runDispatcher(
   };
   onTestFinished(stop);
   await expect
-    .poll(async () => (await store.webhooks.backlog()).length, { interval: 10, timeout: 120_000 })
+    .poll(async () => (await store.webhooks.backlog()).length, { interval: 10 })
     .toBeGreaterThanOrEqual(subscriptions.length);
   return { stop, log };
 }
@@ -165,17 +159,14 @@ export const statusesOnTheWay = ['SENT', 'COMMITTED', 'BLESSED', 'SUCCESS'] as c
 
 /** Polls with the patience that a busy machine needs. */
 export function eventually<T>(read: () => T, options: { interval?: number } = {}) {
-  return expect.poll(read, { interval: 20, timeout: 120_000, ...options });
+  return expect.poll(read, { interval: 20, ...options });
 }
 
 /** Waits until nothing is owed any more. */
 export async function untilSettled(store: Store): Promise<void> {
-  await expect
-    .poll(async () => (await store.webhooks.backlog()).map(({ lag, pending }) => ({ lag, pending })), {
-      interval: 20,
-      timeout: 120_000,
-    })
-    .toEqual((await store.webhooks.backlog()).map(() => ({ lag: 0, pending: 0 })));
+  await eventually(async () =>
+    (await store.webhooks.backlog()).map(({ lag, pending }) => ({ lag, pending })),
+  ).toEqual((await store.webhooks.backlog()).map(() => ({ lag: 0, pending: 0 })));
 }
 
 /** Of each message, the versions in the order in which they were accepted for the first time. */

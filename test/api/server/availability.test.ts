@@ -23,7 +23,7 @@ describe('while the database answers', () => {
       const { status, json } = await server.ask('/readyz');
       return { status, body: json<unknown>() };
     };
-    await expect.poll(ready, { timeout: 120_000 }).toEqual({
+    await expect.poll(ready).toEqual({
       status: 200,
       body: {
         status: 'ready',

@@ -11,6 +11,7 @@ import {
   type UnreadableLog,
 } from '../../../src/store/ledger/index-ledger.ts';
 import { openStore, type Store } from '../../../src/store/store.ts';
+import { addressColumn } from '../../../src/store/write/message-row.ts';
 import { createTestDatabase, dataTables, emptyTables, openTestStore } from '../../database.ts';
 import {
   evmAddress,
@@ -93,21 +94,22 @@ function makeVerifiedSent(number: number): Sent {
 }
 
 describe('a lease', () => {
-  test('is had by one, who keeps it as long as it is renewed', async () => {
+  test('is had by one for one network, who keeps it as long as it is renewed', async () => {
     expect(await ledger.lease(network, 'another', LONG)).toBe(false);
     expect(await ledger.lease(network, 'us', LONG)).toBe(true);
     expect(await ledger.lease(network, 'another', LONG)).toBe(false);
-  });
-
-  test('is had for one network, not for the others', async () => {
     expect(await ledger.lease(dest, 'another', LONG)).toBe(true);
     expect(await ledger.lease(dest, 'us', LONG)).toBe(false);
   });
 
-  test('goes to the next holder that asks once it has expired, and not back', async () => {
+  test('goes to the next holder that asks once it has expired or was released by its holder, and not back', async () => {
     await runOut();
     expect(await ledger.lease(network, 'another', LONG)).toBe(true);
     expect(await ledger.lease(network, 'us', LONG)).toBe(false);
+    await ledger.release(network, 'us');
+    expect(await ledger.lease(network, 'us', LONG)).toBe(false);
+    await ledger.release(network, 'another');
+    expect(await ledger.lease(network, 'us', LONG)).toBe(true);
   });
 
   test('runs out by the clock of the database, in the seconds that were asked for', async () => {
@@ -117,13 +119,6 @@ describe('a lease', () => {
     ).rows;
     expect(row.left).toBeGreaterThan(0);
     expect(row.left).toBeLessThanOrEqual(7);
-  });
-
-  test('is free when it is released, which only its holder can do', async () => {
-    await ledger.release(network, 'another');
-    expect(await ledger.lease(network, 'another', LONG)).toBe(false);
-    await ledger.release(network, 'us');
-    expect(await ledger.lease(network, 'another', LONG)).toBe(true);
   });
 
   test('never has two holders, however many ask at once', async () => {
@@ -239,15 +234,6 @@ describe('what is pending', () => {
     expect((await ledger.pendingRanges(network)).map(({ to }) => to)).toEqual([10, 60, 40, 55]);
   });
 
-  test('shrinks from its upper end, and is gone when its beginning is reached', async () => {
-    await record({ pending: [history(10, 99)] });
-    const [{ id } = { id: '' }] = await ledger.pendingRanges(network);
-    await record({ done: { id, from: 50 } });
-    expect(await ledger.pendingRanges(network)).toEqual([{ id, ...history(10, 49) }]);
-    await record({ done: { id, from: 10 } });
-    expect(await ledger.pendingRanges(network)).toEqual([]);
-  });
-
   test('is replaced by other ranges in one step', async () => {
     await record({ pending: [history(10, 99), history(200, 299)] });
     const [, { id } = { id: '' }] = await ledger.pendingRanges(network);
@@ -288,43 +274,6 @@ describe('a failed range', () => {
     expect(await ledger.dueFailures(network, 1)).toHaveLength(1);
     await client.query(`update index_failure set retry_at = retry_at - interval '1 hour'`);
     expect(await ledger.dueFailures(network, 9)).toHaveLength(4);
-  });
-
-  test('that fails again waits for its new time, and counts', async () => {
-    await record({ failed: [failure] });
-    const [{ id = '', since } = {}] = await ledger.dueFailures(network, 1);
-    await record({ postponed: [{ id, reason: 'still tired', retryInMs: 3_600_000 }] });
-    expect(await ledger.dueFailures(network, 9)).toEqual([]);
-    await client.query(`update index_failure set retry_at = now()`);
-    expect(await ledger.dueFailures(network, 9)).toMatchObject([{ id, failures: 2, since }]);
-    expect(await rows('index_failure')).toMatchObject([{ reason: 'still tired' }]);
-  });
-
-  test('that is split keeps its age in all parts, which count anew', async () => {
-    await record({ failed: [failure] });
-    await client.query(`update index_failure set first_failed_at = first_failed_at - interval '2 hours'`);
-    const [{ id = '', since = new Date() } = {}] = await ledger.dueFailures(network, 1);
-    await record({ postponed: [{ id, reason: 'still tired', retryInMs: 0 }] });
-    const part = { ...failure, since };
-    await record({
-      recovered: [id],
-      failed: [
-        { ...part, to: 6 },
-        { ...part, from: 7 },
-      ],
-    });
-    expect(await ledger.dueFailures(network, 9)).toMatchObject([
-      { from: 5, to: 6, failures: 1, since },
-      { from: 7, to: 8, failures: 1, since },
-    ]);
-    expect(Date.now() - since.getTime()).toBeGreaterThan(7_000_000);
-  });
-
-  test('that has been read is gone', async () => {
-    await record({ failed: [failure, { ...failure, from: 6 }] });
-    const [{ id = '' } = {}] = await ledger.dueFailures(network, 1);
-    await record({ recovered: [id] });
-    expect(await ledger.dueFailures(network, 9)).toMatchObject([{ from: 6 }]);
   });
 });
 
@@ -409,48 +358,6 @@ describe('a final block', () => {
 });
 
 describe('a log that was not understood', () => {
-  test('is kept whole', async () => {
-    await record({ unreadable: [makeUnread(5, 2)] });
-    const { blockNumber, blockHash, transactionHash, logIndex, address, topics, data, reason } = makeUnread(
-      5,
-      2,
-    );
-    expect(await rows('index_unreadable')).toMatchObject([
-      {
-        block_number: String(blockNumber),
-        block_hash: blockHash,
-        transaction_hash: transactionHash,
-        log_index: logIndex,
-        address,
-        topics,
-        data,
-        reason,
-      },
-    ]);
-  });
-
-  test('is kept once, with the newest reason, however often it is met', async () => {
-    await record({ unreadable: [makeUnread(5)] });
-    await record({ unreadable: [{ ...makeUnread(5), reason: 'it is too long' }] });
-    expect(await rows('index_unreadable')).toMatchObject([{ reason: 'it is too long' }]);
-  });
-
-  test('is read again on request, for the contracts that emitted it', async () => {
-    await record({ unreadable: [makeUnread(5), makeUnread(5, 1, 'other'), makeUnread(9)] });
-    await record({ rescanUnreadable: true });
-    const pending = await rows('index_backlog');
-    expect(pending.map(({ from_block: from, to_block: to }) => [from, to]).sort()).toEqual([
-      ['5', '5'],
-      ['9', '9'],
-    ]);
-    expect((await ledger.pendingRanges(network))[0]).toMatchObject({
-      purpose: 'contracts',
-      contracts: [evmAddress('ramp')],
-    });
-    const five = pending.find(({ from_block: from }) => from === '5');
-    expect([...five.contracts].sort()).toEqual([evmAddress('ramp'), evmAddress('other')].sort());
-  });
-
   test('is not pending twice', async () => {
     await record({ unreadable: [makeUnread(5), makeUnread(9)] });
     await record({ failed: [{ ...history(9, 9), reason: 'why not', retryInMs: 0 }] });
@@ -702,4 +609,18 @@ test('a reset leaves nothing of the ledger', async () => {
   const other = await connectForTest(database.url);
   const { store: _store, store_revision, publication, cursor_key, ...emptied } = await everything(other);
   expect(Object.values(emptied).flat()).toEqual([]);
+});
+
+test('the kind may stand anywhere in a fact, and a blessing covers only what was committed', async () => {
+  const message = makeMessage();
+  const { kind, ...rest } = makeRange('Committed', message, 1, 5);
+  await store.apply([
+    { ...rest, kind },
+    makeRange('Committed', message, 6, 9),
+    makeRange('Blessed', message, 6, 9, 4001),
+  ]);
+  const lane = { sourceSelector: network, destSelector: dest, onramp: addressColumn(message.onramp, 'EVM') };
+  expect(await ledger.checks.committedRuns(lane)).toEqual([{ from: '1', to: '9' }]);
+  await record({ counters: [{ ...lane, kind: 'committed', lastNumber: '9', isWhole: true }] });
+  expect((await store.countedLanes({})).map(({ present }) => present)).toEqual([[{ from: '1', to: '9' }]]);
 });

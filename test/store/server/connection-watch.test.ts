@@ -11,8 +11,6 @@ import { createTestDatabase } from '../../database.ts';
 import { makeMessage, makeSnapshot } from '../../fixtures.ts';
 import { connectForTest, connectTo } from '../../postgres.ts';
 
-const PATIENCE_MS = 45_000;
-
 interface Setting {
   readonly store: Store;
   readonly way: BlackHole;
@@ -66,12 +64,10 @@ describe('connections that a firewall forgets', () => {
     await locker.query('commit');
     await expect(blocked).rejects.toMatchObject({ code: '08006' });
     // The lost session had the lock by then, in a transaction that nobody would have ended.
-    await until(
-      () =>
-        add(store, 3)
-          .then(() => true)
-          .catch(() => false),
-      PATIENCE_MS,
+    await until(() =>
+      add(store, 3)
+        .then(() => true)
+        .catch(() => false),
     );
     expect(Number((await direct.query('select position from store')).rows[0].position)).toBe(2);
   });
@@ -84,10 +80,7 @@ describe('connections that a firewall forgets', () => {
     await store.webhooks.backlog();
     way.swallowConnections();
     await expect(records.next()).rejects.toMatchObject({ code: '08006' });
-    await until(
-      async () => (await store.webhooks.backlog().catch(() => undefined)) !== undefined,
-      PATIENCE_MS,
-    );
+    await until(async () => (await store.webhooks.backlog().catch(() => undefined)) !== undefined);
     const again = store.exportRecords({});
     expect((await again.next()).value?.length).toBeGreaterThan(0);
     await again.return(undefined);
@@ -122,12 +115,10 @@ test('a server that is out of reach altogether: whatever waits is given up, and 
   way.swallowEverything();
   await expect(add(store, 2)).rejects.toThrow(/connection is lost|timeout/);
   way.recover();
-  await until(
-    () =>
-      add(store, 3)
-        .then(() => true)
-        .catch(() => false),
-    PATIENCE_MS,
+  await until(() =>
+    add(store, 3)
+      .then(() => true)
+      .catch(() => false),
   );
 });
 

@@ -60,7 +60,7 @@ const folders: string[] = [];
 afterEach(async () => {
   for (const folder of folders.splice(0)) {
     for (const pid of serverPids(folder)) process.kill(pid, 'SIGQUIT');
-    await expect.poll(() => serverPids(folder), { timeout: 120_000 }).toEqual([]);
+    await expect.poll(() => serverPids(folder)).toEqual([]);
   }
 });
 
