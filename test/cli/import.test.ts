@@ -118,16 +118,6 @@ describe('what gets in', () => {
     },
   );
 
-  test('carriage returns, a byte order mark, empty lines and a missing last newline do not matter', {
-    tags: 'slow',
-  }, async () => {
-    const lines = messagesFrom(1, 3).map((message) => JSON.stringify(message));
-    const records = file('odd.ndjson', `\ufeff${lines[0]}\r\n\r\n  \n\n${lines[1]}\r\n${lines[2]}`);
-    const { stdout, code } = await importing(records);
-    expect(stdout).toContain('3 new, 0 updated, 0 unchanged, 0 rejected');
-    expect(code).toBe(0);
-  });
-
   test('members that the contract does not have are kept and told; impossible ones are left out, harmlessly', async () => {
     const [message] = messagesFrom(1, 1);
     const rich = { ...message, laneTier: 'gold', status: 'ROUTED', finality: null, 'extra\u001b[2J': 1 };

@@ -44,15 +44,8 @@ function freshData(): string {
   return data;
 }
 
-interface Case {
-  readonly verb: string;
-  readonly args: readonly string[];
-  /** What it has said once it is at work. */
-  readonly atWork: RegExp;
-  readonly code: number;
-}
-
-const cases: readonly Case[] = [
+/** Verbs, with what they have said once they are at work. */
+const cases = [
   { verb: 'serve', args: ['--port', '0'], atWork: /listens on/, code: 0 },
   { verb: 'index', args: [], atWork: /sepolia/, code: 0 },
   { verb: 'import', args: ['-'], atWork: /Starting PostgreSQL/, code: 130 },

@@ -90,16 +90,6 @@ describe('against a server that misbehaves', () => {
     expect(Buffer.from((await chunks.next()).value ?? []).toString()).toBe('half');
     await expect(chunks.next()).rejects.toThrow(/did not answer within 3 s/);
   });
-
-  test('a redirect is not followed: it could take a key to another host', async () => {
-    const client = await clientOf((_request, response) =>
-      response.writeHead(302, { Location: 'https://other.example/' }).end('moved'),
-    );
-    await expect(client.search()).rejects.toMatchObject({
-      status: 302,
-      location: 'https://other.example/',
-    });
-  });
 });
 
 test('credentials of the URL go into a header, and are not part of the server’s name', async () => {

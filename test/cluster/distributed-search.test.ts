@@ -29,14 +29,7 @@ import {
 } from '../fixtures.ts';
 import { connectTo } from '../postgres.ts';
 
-/** A store, and the ways to run statements on its database. */
-interface Side {
-  readonly close: () => Promise<void>;
-  readonly client: pg.Client;
-  readonly pool: pg.Pool;
-  /** Over one connection. */
-  readonly read: Read;
-}
+type Side = Awaited<ReturnType<typeof openSide>>;
 let single: Side;
 let cluster: Side;
 /** Look-ups run at the same time. */
@@ -60,7 +53,8 @@ const messages = Array.from({ length: 60 }, (_, index) =>
 const range = makeRange('Committed', sent, 499, 501);
 const executed = makeExecuted(sent, false);
 
-async function openSide(store: Store, url: string): Promise<Side> {
+/** A store, and the ways to run statements on its database. */
+async function openSide(store: Store, url: string) {
   const client = await connectTo(url, { options: '-c timezone=UTC' });
   const pool = new pg.Pool({ connectionString: url });
   // The database may be dropped before the server has read that its connections end.
@@ -72,7 +66,8 @@ async function openSide(store: Store, url: string): Promise<Side> {
   return {
     client,
     pool,
-    read: async (text, values) => (await client.query(text, [...values])).rows,
+    /** Over one connection. */
+    read: (async (text, values) => (await client.query(text, [...values])).rows) satisfies Read,
     async close() {
       await client.end();
       await pool.end();

@@ -167,17 +167,13 @@ describe('a DATABASE_URL', () => {
 
 describe('a database that goes away', () => {
   /** Waits until the attempt waits for a lock, and tells its backend to stop. */
-  async function interrupt(
-    attempt: Promise<unknown>,
-    url: string,
-    how: 'pg_terminate_backend' | 'pg_cancel_backend',
-  ): Promise<void> {
+  async function interrupt(attempt: Promise<unknown>, url: string): Promise<void> {
     let isOver = false;
     void attempt.finally(() => {
       isOver = true;
     });
     const client = await connect(url);
-    const waiting = `select ${how}(pid) from pg_stat_activity
+    const waiting = `select pg_terminate_backend(pid) from pg_stat_activity
                      where datname = current_database() and wait_event_type = 'Lock'`;
     while (!isOver && (await client.query(waiting)).rowCount === 0) await delay(10);
   }
@@ -188,34 +184,13 @@ describe('a database that goes away', () => {
       (error: unknown) => error,
     );
 
-  async function failedSearch(how: 'pg_terminate_backend' | 'pg_cancel_backend'): Promise<unknown> {
-    const url = await emptyDatabase();
-    const store = await open(url);
-    await store.apply([makeSnapshot(makeMessage())]);
-    const client = await connect(url);
-    await client.query('begin; lock table message in access exclusive mode');
-    const failure = failureOf(store.search(everything));
-    await interrupt(failure, url, how);
-    const error = await failure;
-    await client.query('rollback');
-    // The store gets over it by itself.
-    expect((await store.search(everything)).records.length).toBe(1);
-    await store.ping();
-    return error;
-  }
-
-  it('in the middle of a search is unavailable, and then available again', async () => {
-    expect(isDatabaseUnavailable(await failedSearch('pg_terminate_backend'))).toBe(true);
-    expect(isDatabaseUnavailable(await failedSearch('pg_cancel_backend'))).toBe(true);
-  });
-
   it('in the middle of a batch has taken nothing of it', { tags: 'slow' }, async () => {
     const url = await emptyDatabase();
     const store = await open(url);
     const client = await connect(url);
     await client.query('begin; lock table history in access exclusive mode');
     const failed = failureOf(store.apply([makeSnapshot(makeMessage())]));
-    await interrupt(failed, url, 'pg_terminate_backend');
+    await interrupt(failed, url);
     expect(isDatabaseUnavailable(await failed)).toBe(true);
     await client.query('rollback');
     expect((await store.search(everything)).records).toEqual([]);

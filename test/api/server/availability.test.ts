@@ -10,35 +10,33 @@ const databasePaths = ['/readyz', '/v2/messages', '/messages?limit=5', `/v2/mess
 const administer = ({ url }: TestDatabase, statement: string) =>
   queryOnce(urlOfDatabase(url, 'postgres'), statement);
 
-describe('while the database answers', () => {
-  test('/healthz and /readyz say so', async () => {
-    const server = await startServerForTest();
-    const health = await server.ask('/healthz');
-    expect({ status: health.status, body: health.json<unknown>() }).toEqual({
-      status: 200,
-      body: { status: 'ok' },
-    });
-    // A busy server calls `unknown` what it cannot read in time.
-    const ready = async () => {
-      const { status, json } = await server.ask('/readyz');
-      return { status, body: json<unknown>() };
-    };
-    await expect.poll(ready).toEqual({
-      status: 200,
-      body: {
-        status: 'ready',
-        simulated: false,
-        checks: {
-          database: 'ok',
-          indexing: 'not configured',
-          mirror: 'not configured',
-          changes: { feed: 'idle', listener: 'idle' },
-        },
-      },
-    });
-    expectFreshRequestId(health.headers);
-    expectFreshRequestId((await server.ask('/readyz')).headers);
+test('while the database answers /healthz and /readyz say so', async () => {
+  const server = await startServerForTest();
+  const health = await server.ask('/healthz');
+  expect({ status: health.status, body: health.json<unknown>() }).toEqual({
+    status: 200,
+    body: { status: 'ok' },
   });
+  // A busy server calls `unknown` what it cannot read in time.
+  const ready = async () => {
+    const { status, json } = await server.ask('/readyz');
+    return { status, body: json<unknown>() };
+  };
+  await expect.poll(ready).toEqual({
+    status: 200,
+    body: {
+      status: 'ready',
+      simulated: false,
+      checks: {
+        database: 'ok',
+        indexing: 'not configured',
+        mirror: 'not configured',
+        changes: { feed: 'idle', listener: 'idle' },
+      },
+    },
+  });
+  expectFreshRequestId(health.headers);
+  expectFreshRequestId((await server.ask('/readyz')).headers);
 });
 
 test('an idle connection is kept for 72 s, longer than proxies keep theirs', async () => {
@@ -140,24 +138,22 @@ describe('while the database is away', () => {
   });
 });
 
-describe('a fault of our own', () => {
-  test('is a 500 that shows nothing of the inside, and stands in the log under its request id', async () => {
-    const server = await startServerForTest([message]);
-    const client = await connectForTest(server.store.url);
+test('a fault of our own is a 500 that shows nothing of the inside, and stands in the log under its request id', async () => {
+  const server = await startServerForTest([message]);
+  const client = await connectForTest(server.store.url);
 
-    await client.query('alter table message rename to message_elsewhere');
-    for (const path of databasePaths.slice(1)) {
-      const answer = await server.ask(path);
-      const body = expectError(answer, 500, 'INTERNAL_SERVER_ERROR');
-      expect(body.details).toEqual([]);
-      expect(answer.text).not.toMatch(/message_elsewhere|does not exist|42P01/);
-      const logged = server.log.map((line) => JSON.parse(line)).find(({ err }) => err);
-      expect(logged.err.message).toContain('does not exist');
-      expect(server.log.some((line) => line.includes(body.requestId))).toBe(true);
-    }
-    expect((await server.ask('/readyz')).status).toBe(200);
+  await client.query('alter table message rename to message_elsewhere');
+  for (const path of databasePaths.slice(1)) {
+    const answer = await server.ask(path);
+    const body = expectError(answer, 500, 'INTERNAL_SERVER_ERROR');
+    expect(body.details).toEqual([]);
+    expect(answer.text).not.toMatch(/message_elsewhere|does not exist|42P01/);
+    const logged = server.log.map((line) => JSON.parse(line)).find(({ err }) => err);
+    expect(logged.err.message).toContain('does not exist');
+    expect(server.log.some((line) => line.includes(body.requestId))).toBe(true);
+  }
+  expect((await server.ask('/readyz')).status).toBe(200);
 
-    await client.query('alter table message_elsewhere rename to message');
-    expect((await server.ask('/v2/messages')).json<SearchBody>().data).toEqual([message]);
-  });
+  await client.query('alter table message_elsewhere rename to message');
+  expect((await server.ask('/v2/messages')).json<SearchBody>().data).toEqual([message]);
 });

@@ -146,7 +146,7 @@ describe('what is counted', () => {
     ['pages in all codings', 2_000, 40_000, ['br', 'gzip']],
   ] as const) {
     test(`is what the memory holds, and stays below the capacityBytes: ${what}`, {
-      tags: 'slow',
+      tags: 'release',
     }, async () => {
       const cache = createResponseCache(async () => '1', capacity);
       const before = memory();

@@ -308,29 +308,27 @@ describe('an abandoned block', () => {
   });
 });
 
-describe('a reviewed block', () => {
-  test('keeps its place and the events of the review; others are retracted', async () => {
-    const messages = [1, 2].map((number) => makeMessage({ number }));
-    const { seen } = makeSent(makeMessage({ number: 1 }));
-    const [genuine, invented] = messages.map((message) => makeSent(message, seen)) as [Sent, Sent];
-    const block = { number: seen.blockNumber, hash: seen.blockHash };
-    const finalized = {
-      ...makeFinalized(makeMessage({ number: 1 })),
-      seen: { ...seen, transactionHash: null },
-    };
-    await record({ facts: [genuine, invented, finalized], blocks: [block] });
-    expect(await record({ facts: [genuine, invented], reviewed: [block.hash] })).toMatchObject({
-      removed: 0,
-    });
-    expect(await record({ facts: [genuine, finalized], reviewed: [block.hash] })).toMatchObject({
-      removed: 1,
-    });
-    expect(JSON.parse((await store.findMessage(idOf(1)))?.record ?? '')).toMatchObject({
-      status: 'SOURCE_FINALIZED',
-    });
-    expect(await store.findMessage(idOf(2))).toBeUndefined();
-    expect((await ledger.state(network)).blocks).toEqual([block]);
+test('a reviewed block keeps its place and the events of the review; others are retracted', async () => {
+  const messages = [1, 2].map((number) => makeMessage({ number }));
+  const { seen } = makeSent(makeMessage({ number: 1 }));
+  const [genuine, invented] = messages.map((message) => makeSent(message, seen)) as [Sent, Sent];
+  const block = { number: seen.blockNumber, hash: seen.blockHash };
+  const finalized = {
+    ...makeFinalized(makeMessage({ number: 1 })),
+    seen: { ...seen, transactionHash: null },
+  };
+  await record({ facts: [genuine, invented, finalized], blocks: [block] });
+  expect(await record({ facts: [genuine, invented], reviewed: [block.hash] })).toMatchObject({
+    removed: 0,
   });
+  expect(await record({ facts: [genuine, finalized], reviewed: [block.hash] })).toMatchObject({
+    removed: 1,
+  });
+  expect(JSON.parse((await store.findMessage(idOf(1)))?.record ?? '')).toMatchObject({
+    status: 'SOURCE_FINALIZED',
+  });
+  expect(await store.findMessage(idOf(2))).toBeUndefined();
+  expect((await ledger.state(network)).blocks).toEqual([block]);
 });
 
 describe('a final block', () => {
@@ -485,48 +483,44 @@ describe('a question about a message', () => {
   });
 });
 
-describe('messages that wait for their execution', () => {
-  test('are those to the network that are committed and neither executed nor open', async () => {
-    const subject = makeMessage();
-    const sent = [1, 2, 3, 4].map((number) => makeSent(makeMessage({ number })));
-    await store.apply([
-      ...sent,
-      makeRange('Committed', subject, 1, 3),
-      makeExecuted(makeMessage({ number: 2 }), true),
-    ]);
-    const all = await ledger.awaitingExecution(dest, { after: null, limit: 9 });
-    expect(all.map(({ messageId }) => messageId)).toEqual([idOf(1), idOf(3)].sort());
-    expect(all[0]?.ranges).toMatchObject([
-      { kind: 'Committed', fromSequenceNumber: '1', toSequenceNumber: '3' },
-    ]);
-    const [first] = await ledger.awaitingExecution(dest, { after: null, limit: 1 });
-    expect(await ledger.awaitingExecution(dest, { after: first?.messageId ?? null, limit: 9 })).toEqual(
-      all.slice(1),
-    );
-    expect(await ledger.awaitingExecution(network, { after: null, limit: 9 })).toEqual([]);
-  });
+test('messages that wait for their execution are those to the network that are committed and neither executed nor open', async () => {
+  const subject = makeMessage();
+  const sent = [1, 2, 3, 4].map((number) => makeSent(makeMessage({ number })));
+  await store.apply([
+    ...sent,
+    makeRange('Committed', subject, 1, 3),
+    makeExecuted(makeMessage({ number: 2 }), true),
+  ]);
+  const all = await ledger.awaitingExecution(dest, { after: null, limit: 9 });
+  expect(all.map(({ messageId }) => messageId)).toEqual([idOf(1), idOf(3)].sort());
+  expect(all[0]?.ranges).toMatchObject([
+    { kind: 'Committed', fromSequenceNumber: '1', toSequenceNumber: '3' },
+  ]);
+  const [first] = await ledger.awaitingExecution(dest, { after: null, limit: 1 });
+  expect(await ledger.awaitingExecution(dest, { after: first?.messageId ?? null, limit: 9 })).toEqual(
+    all.slice(1),
+  );
+  expect(await ledger.awaitingExecution(network, { after: null, limit: 9 })).toEqual([]);
 });
 
-describe('the blocks in which facts were seen', () => {
-  test('come from the highest down, of every kind of fact, each once', async () => {
-    const message = makeMessage({ number: 1 });
-    await store.apply([
-      makeSent(message),
-      makeExecuted(message, false, 5000),
-      makeExecuted(message, true, 5001),
-      makePolicy(message, { required: ['Alice'] }, 3200),
-      makeVerifierCompleted(message, 'Alice', 5001),
-      makeRange('Committed', message, 1, 3, 4000),
-      makeRootBlessed(message, 7, 9, 4100),
-    ]);
-    const numbers = async (...page: readonly [number, number]) =>
-      (await ledger.factBlocks(dest, ...page)).map(({ number }) => number);
-    expect(await numbers(9999, 99)).toEqual([5001, 5000, 4100, 4000, 3200]);
-    expect(await numbers(5001, 2)).toEqual([5000, 4100]);
-    expect(await ledger.factBlocks(network, 9999, 99)).toEqual([
-      { number: message.sendBlockNumber, hash: hashOf('block', sepolia.name, message.sendBlockNumber) },
-    ]);
-  });
+test('the blocks in which facts were seen come from the highest down, of every kind of fact, each once', async () => {
+  const message = makeMessage({ number: 1 });
+  await store.apply([
+    makeSent(message),
+    makeExecuted(message, false, 5000),
+    makeExecuted(message, true, 5001),
+    makePolicy(message, { required: ['Alice'] }, 3200),
+    makeVerifierCompleted(message, 'Alice', 5001),
+    makeRange('Committed', message, 1, 3, 4000),
+    makeRootBlessed(message, 7, 9, 4100),
+  ]);
+  const numbers = async (...page: readonly [number, number]) =>
+    (await ledger.factBlocks(dest, ...page)).map(({ number }) => number);
+  expect(await numbers(9999, 99)).toEqual([5001, 5000, 4100, 4000, 3200]);
+  expect(await numbers(5001, 2)).toEqual([5000, 4100]);
+  expect(await ledger.factBlocks(network, 9999, 99)).toEqual([
+    { number: message.sendBlockNumber, hash: hashOf('block', sepolia.name, message.sendBlockNumber) },
+  ]);
 });
 
 describe('progress', () => {

@@ -2,30 +2,21 @@
 /** Database connections that die without a FIN or RST are noticed and replaced; those that only take long are not. */
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import type pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openStore, type Store } from '../../../src/store/store.ts';
 import { until } from '../../api/live/live-server.ts';
-import { type BlackHole, openBlackHole } from '../../chaos/black-hole.ts';
+import { openBlackHole } from '../../chaos/black-hole.ts';
 import { createTestDatabase } from '../../database.ts';
 import { makeMessage, makeSnapshot } from '../../fixtures.ts';
 import { connectForTest, connectTo } from '../../postgres.ts';
 
-interface Setting {
-  readonly store: Store;
-  readonly way: BlackHole;
-  readonly logLines: readonly string[];
-  /** A connection that does not go through the proxy. */
-  readonly direct: pg.Client;
-  readonly directUrl: string;
-}
-
-async function openThroughBlackHole(): Promise<Setting> {
+async function openThroughBlackHole() {
   const database = await createTestDatabase();
   onTestFinished(() => database.drop());
   const way = await openBlackHole(database.url);
   const logLines: string[] = [];
   const store = await openStore({ place: { url: way.url }, writeLog: (line) => logLines.push(line) });
+  // Does not go through the proxy.
   const direct = await connectTo(database.url);
   onTestFinished(async () => {
     await store.close();

@@ -116,16 +116,8 @@ async function refusal(dataFolder: string): Promise<OperatorError> {
   return error;
 }
 
-interface Member {
-  readonly child: ChildProcess;
-  /** The next line it says. */
-  hear(): Promise<Record<string, unknown>>;
-  /** Tells it something and hears the answer. */
-  tell(line: string): Promise<Record<string, unknown>>;
-}
-
 /** Another process that opens the folder. */
-function member(dataFolder: string, as?: { uid: number; gid: number }): Member {
+function member(dataFolder: string, as?: { uid: number; gid: number }) {
   const script = path.join('test', 'store', 'server', 'embedded-member.ts');
   const child = spawn(process.execPath, ['--import', 'tsx', script, dataFolder], {
     cwd: as ? readableCheckout : checkout,
@@ -134,11 +126,13 @@ function member(dataFolder: string, as?: { uid: number; gid: number }): Member {
   });
   children.push(child);
   const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream })[Symbol.asyncIterator]();
-  const hear = async () => {
+  /** The next line it says. */
+  const hear = async (): Promise<Record<string, unknown>> => {
     const { value, done } = await lines.next();
     if (done) throw new Error('the member ended without an answer');
     return JSON.parse(value);
   };
+  /** Tells it something and hears the answer. */
   const tell = (line: string) => {
     child.stdin?.write(`${line}\n`);
     return hear();
