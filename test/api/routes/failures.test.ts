@@ -17,6 +17,7 @@ import {
 } from '../../fixtures.ts';
 import { startServer } from '../running-server.ts';
 
+const limited = (seconds: bigint) => inToken(rateLimit(seconds));
 const LIMITED = "The token or its pool says: the token pool's rate limit is used up";
 
 const DAY_MS = 86_400_000;
@@ -54,9 +55,9 @@ describe('GET /v2/stats/failures', () => {
     const { store, ask } = await serve();
     const back = { sourceNetworkInfo: fuji, destNetworkInfo: sepolia };
     const all = [
-      failedMessage(1, rateLimit(10n)),
-      failedMessage(2, rateLimit(3_600n)),
-      failedMessage(3, rateLimit(99n), back),
+      failedMessage(1, limited(10n)),
+      failedMessage(2, limited(3_600n)),
+      failedMessage(3, limited(99n), back),
       failedMessage(4, inReceiver(encodeText('order 17 is closed'))),
       failedMessage(5, inReceiver(encodeText('order 18 is closed'))),
       failedMessage(6, inReceiver(encodeText('something else'))),
@@ -69,7 +70,7 @@ describe('GET /v2/stats/failures', () => {
       failedMessage(13, null),
     ];
     await store.apply(all.flatMap(({ facts }) => facts));
-    const rescued = failedMessage(14, rateLimit(1n));
+    const rescued = failedMessage(14, limited(1n));
     await store.apply([...rescued.facts, makeExecuted(rescued.message, true, 6000)]);
 
     const body = (await ask('/v2/stats/failures')).json<Failures>();
@@ -115,8 +116,8 @@ describe('GET /v2/stats/failures', () => {
     const { store, ask } = await serve();
     const back = { sourceNetworkInfo: fuji, destNetworkInfo: sepolia };
     const all = [
-      failedMessage(1, rateLimit(1n)),
-      failedMessage(2, rateLimit(1n), { ...back, daysAgo: 3 }),
+      failedMessage(1, limited(1n)),
+      failedMessage(2, limited(1n), { ...back, daysAgo: 3 }),
       failedMessage(3, inReceiver(encodeError('EnforcedPause()')), { daysAgo: 40 }),
     ];
     await store.apply(all.flatMap(({ facts }) => facts));
@@ -147,7 +148,7 @@ describe('GET /v2/stats/failures', () => {
 
   test('follows the messages: what is rescued leaves, what is new comes', async () => {
     const { store, ask } = await serve();
-    const { message, facts } = failedMessage(1, rateLimit(1n));
+    const { message, facts } = failedMessage(1, limited(1n));
     const failedNow = async () => (await ask('/v2/stats/failures')).json<Failures>().counted;
     expect(await failedNow()).toBe(0);
     await store.apply(facts);
@@ -160,7 +161,7 @@ describe('GET /v2/stats/failures', () => {
 test('reasons of given messages come in their order; others are left out', async () => {
   const { store, ask } = await serve();
   const paused = failedMessage(1, inReceiver(encodeError('EnforcedPause()')));
-  const rescued = failedMessage(2, rateLimit(1n));
+  const rescued = failedMessage(2, limited(1n));
   const imported = makeMessage({ number: 3, status: 'FAILED' });
   await store.apply([...paused.facts, ...rescued.facts, makeExecuted(rescued.message, true, 9000)]);
   await store.apply([makeSnapshot(imported), makeSnapshot(makeMessage({ number: 4 }))]);
