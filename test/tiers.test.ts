@@ -1,22 +1,17 @@
 /** Which tests run in which tier: see tiers.ts. */
 import { execFile } from 'node:child_process';
-import { readFileSync, watch } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import os from 'node:os';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { hasTestsOf, tagOf, testFiles, tiers } from './tiers.ts';
 
 const repository = path.join(import.meta.dirname, '..');
-const vitest = (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
-  promisify(execFile)(process.execPath, [path.join(repository, 'node_modules/vitest/vitest.mjs'), ...args], {
-    cwd: repository,
-    env: { ...process.env, ...env },
-  });
 
 async function listedFiles(...flags: readonly string[]): Promise<readonly string[]> {
-  const { stdout } = await vitest(['list', '--filesOnly', '--json', ...flags]);
+  const vitest = path.join(repository, 'node_modules/vitest/vitest.mjs');
+  const args = [vitest, 'list', '--filesOnly', '--json', ...flags];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: repository });
   const listed: readonly { readonly file: string }[] = JSON.parse(stdout);
   return listed.map(({ file }) => path.relative(repository, file)).sort();
 }
@@ -89,25 +84,4 @@ test('every folder of tests has a part in the quick tier, but for those that can
   const folders = new Set(everyFile.map((file) => path.dirname(file)));
   const quick = new Set(everyFile.filter((file) => !isSlow(file)).map((file) => path.dirname(file)));
   expect([...quick, ...slowFolders].sort()).toEqual([...folders].sort());
-});
-
-test('a test that is tagged slow does not run in the quick tier', { tags: 'slow' }, () => {
-  expect(process.env.MODE).not.toBe('quick');
-});
-
-test('unit tests start no PostgreSQL, and tests of the store start one', {
-  tags: 'release',
-  timeout: 300_000,
-}, async () => {
-  const temporary = await mkdtemp(path.join(os.tmpdir(), 'lanescan-tiers-'));
-  onTestFinished(() => rm(temporary, { recursive: true, force: true }));
-  const made = new Set<string | null>();
-  const watcher = watch(temporary, (_event, name) => made.add(name));
-  onTestFinished(() => watcher.close());
-  const hasDatabase = () => [...made].some((name) => name?.startsWith('lanescan-test-'));
-
-  await vitest(['run', 'test/domain/lifecycle.test.ts'], { TMPDIR: temporary });
-  expect(hasDatabase()).toBe(false);
-  await vitest(['run', 'test/store/reads/page.test.ts'], { TMPDIR: temporary });
-  expect(hasDatabase()).toBe(true);
 });

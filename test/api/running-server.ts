@@ -12,16 +12,7 @@ import { makeSnapshot } from '../fixtures.ts';
 
 export const TEST_VERSION = '9.9.9-test';
 
-export interface RunningServer {
-  readonly url: string;
-  readonly port: number;
-  readonly store: Store & { readonly url: string };
-  /** Every line that the server has logged. */
-  readonly log: readonly string[];
-  /** Sends one request as it stands (no normalisation of the path) and reads the whole answer. */
-  ask(path: string, options?: AskOptions): Promise<Answer>;
-  close(): Promise<void>;
-}
+export type RunningServer = Awaited<ReturnType<typeof serveStore>>;
 
 export interface AskOptions {
   readonly method?: string;
@@ -81,7 +72,7 @@ export async function startSimulatedServer(
 export async function serveStore(
   store: Store & { readonly url: string },
   options: Partial<ServerOptions> = {},
-): Promise<RunningServer> {
+) {
   const log: string[] = [];
   const app = createServer({
     store,
@@ -96,8 +87,10 @@ export async function serveStore(
     url: `http://127.0.0.1:${port}`,
     port,
     store,
-    log,
-    ask: (path, given) => ask(port, path, given),
+    /** Every line that the server has logged. */
+    log: log as readonly string[],
+    /** Sends one request as it stands (no normalisation of the path) and reads the whole answer. */
+    ask: (path: string, given?: AskOptions) => ask(port, path, given),
     close: () => {
       closing ??= app.close().then(() => store.close());
       return closing;
@@ -110,7 +103,7 @@ export function serverForAll(...given: Parameters<typeof startServer>): RunningS
   let server: RunningServer | undefined;
   beforeAll(async () => {
     server = await startServer(...given);
-  }, 300_000);
+  });
   afterAll(() => server?.close());
   return new Proxy({} as RunningServer, {
     get: (_, name) => server?.[name as keyof RunningServer],

@@ -1,4 +1,4 @@
-// @module-tag slow: runs the whole benchmark on small data
+// @module-tag release: runs the whole benchmark on small data
 /** The benchmark's command: it measures a small world from beginning to end, and says what it cannot do. */
 import { spawn } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
@@ -56,7 +56,7 @@ test('measures what it is asked to, beside its limits, and writes it down', asyn
   }
   expect(findings.growth).toHaveLength(1);
   expect(verdicts.length).toBeGreaterThan(0);
-}, 300_000);
+});
 
 test.each([
   [['--size', '1x'], 'Sizes are like 100k'],

@@ -50,7 +50,7 @@ describe.skipIf(!hasChromium)('an address on a page of the demo', () => {
     chainIds = (await server.ask('/v2/networks?active=true'))
       .json<NetworkList>()
       .data.map(({ chainId }) => chainId);
-  }, 300_000);
+  });
   afterAll(() => server?.close());
 
   const oneOf = (what: string, isWanted: (message: Message) => boolean) => {

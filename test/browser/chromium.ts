@@ -1,10 +1,11 @@
 /** A real Chromium, and pages in it whose console and requests are watched. */
-import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
 import type { RunningServer } from '../api/running-server.ts';
+import { installedProgram } from '../installed-program.ts';
 
 const repository = path.resolve(import.meta.dirname, '../..');
 
@@ -15,26 +16,7 @@ const knownPlaces = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ];
 
-const findChromium = () => knownPlaces.find((place) => existsSync(place));
-
-/** Where Chromium is, installed where that is possible; undefined where it is not, which the run then says. */
-function chromiumPlace(): string | undefined {
-  const found = findChromium();
-  if (found !== undefined) return found;
-  if (process.getuid?.() === 0 && existsSync('/usr/bin/apt-get')) {
-    const apt = (...args: readonly string[]) =>
-      spawnSync('apt-get', ['-o', 'DPkg::Lock::Timeout=300', ...args], { stdio: 'ignore', timeout: 300_000 });
-    apt('update');
-    apt('install', '-y', '--no-install-recommends', 'chromium');
-  }
-  const installed = findChromium();
-  if (installed === undefined) {
-    process.stderr.write('\nNO CHROMIUM: the tests in test/browser are skipped. Install it to run them.\n\n');
-  }
-  return installed;
-}
-
-const place = chromiumPlace();
+const place = installedProgram('chromium', knownPlaces, 'chromium', 'the tests in test/browser');
 export const hasChromium = place !== undefined;
 
 /** Builds the explorer unless it is newer than its source. */
@@ -43,12 +25,6 @@ export function buildExplorer(): void {
     cwd: repository,
     stdio: ['ignore', 'ignore', 'inherit'],
   });
-}
-
-export interface WatchedPage {
-  readonly page: Page;
-  /** Expects complaints of this kind, which the test provokes. */
-  forgive(kind: RegExp): void;
 }
 
 /** On a busy machine a read can wait too long for the database: the server rejects it, and the page asks again. */
@@ -83,11 +59,7 @@ export function useBrowser() {
   });
 
   return {
-    async open(
-      server: Pick<RunningServer, 'url'>,
-      at = '/',
-      options: BrowserContextOptions = {},
-    ): Promise<WatchedPage> {
+    async open(server: Pick<RunningServer, 'url'>, at = '/', options: BrowserContextOptions = {}) {
       const context = await browser.newContext({
         viewport: { width: 1280, height: 800 },
         reducedMotion: 'reduce',
@@ -110,7 +82,8 @@ export function useBrowser() {
       await page.goto(`${server.url}${at}`);
       return {
         page,
-        forgive: (kind) => {
+        /** Expects complaints of this kind, which the test provokes. */
+        forgive: (kind: RegExp) => {
           watched.forgiven = kind;
         },
       };

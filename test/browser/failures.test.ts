@@ -1,36 +1,17 @@
 // @module-tag slow: a browser; search.test.ts is the quick pass
 /** Why messages failed, in the explorer: beside the rows that need action, by reason, and on the page of a lane. */
-import { encodeErrorResult, parseAbi } from 'viem';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
 import { serverForAll } from '../api/running-server.ts';
+import { encodeError, encodeText, inReceiver, inToken, rateLimit } from '../fixtures/revert-data.ts';
 import { fuji, makeExecuted, makeExecutionDetails, makeMessage, makeSent, sepolia } from '../fixtures.ts';
 import { eventually, hasChromium, rowsOf, useBrowser } from './chromium.ts';
 
-const abi = parseAbi([
-  'error Error(string message)',
-  'error EnforcedPause()',
-  'error ReceiverError(bytes err)',
-  'error CursedByRMN()',
-  'error TokenHandlingError(address target, bytes err)',
-  'error TokenRateLimitReached(uint256 minWaitInSeconds, uint256 available, address tokenAddress)',
-]);
 const HOSTILE = '<img src=x onerror=alert(1)>\u202e';
-const TOKEN = '0x779877A7B0D9E8603169DdbD7836e478b4624789';
-const inReceiver = (errorName: 'EnforcedPause' | 'CursedByRMN') =>
-  encodeErrorResult({ abi, errorName: 'ReceiverError', args: [encodeErrorResult({ abi, errorName })] });
-const paused = inReceiver('EnforcedPause');
-const limited = encodeErrorResult({
-  abi,
-  errorName: 'TokenRateLimitReached',
-  args: [3_600n, 5n, TOKEN],
-});
+const paused = inReceiver(encodeError('EnforcedPause()'));
 const returnData = [
-  paused,
-  paused,
-  encodeErrorResult({ abi, errorName: 'TokenHandlingError', args: [TOKEN, limited] }),
-  encodeErrorResult({ abi, errorName: 'Error', args: [HOSTILE] }),
-  inReceiver('CursedByRMN'),
+  ...[paused, paused, inToken(rateLimit(3_600n))],
+  ...[encodeText(HOSTILE), inReceiver(encodeError('CursedByRMN()'))],
 ];
 
 describe.skipIf(!hasChromium)('messages that failed', () => {

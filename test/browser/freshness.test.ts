@@ -4,7 +4,7 @@ import { describe, expect, test, vi } from 'vitest';
 import type { NetworkInfo } from '../../src/domain/message.ts';
 import { type RunningServer, startServerForTest } from '../api/running-server.ts';
 import { fuji, sepolia, solanaDevnet } from '../fixtures.ts';
-import { connectTo } from '../postgres.ts';
+import { queryOnce } from '../postgres.ts';
 import { hasChromium, overhang, seriousProblems, useBrowser } from './chromium.ts';
 import { deliveredMessages, recentMessage } from './recent-messages.ts';
 
@@ -36,15 +36,13 @@ async function dead(
   minutes: number,
   ...networks: readonly NetworkInfo[]
 ): Promise<void> {
-  const client = await connectTo(server.store.url);
   const selectors = networks.map(({ chainSelector }) => BigInt.asIntN(64, BigInt(chainSelector)).toString());
   const at = `now() - interval '${minutes} min 5 s'`;
-  await client.query(
-    `update index_network set seen_at = ${at}, lease_until = ${at} where selector = any($1)`,
-    [selectors],
-  );
-  await client.query(`update network_progress set updated_at = ${at} where selector = any($1)`, [selectors]);
-  await client.end();
+  for (const change of [
+    `index_network set seen_at = ${at}, lease_until = ${at}`,
+    `network_progress set updated_at = ${at}`,
+  ])
+    await queryOnce(server.store.url, `update ${change} where selector = any($1)`, [selectors]);
 }
 
 describe.skipIf(!hasChromium)('what is known of freshness', () => {

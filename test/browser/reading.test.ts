@@ -14,8 +14,6 @@ test.each([
   [svmSignature(1), ['transaction']],
   [`https://explorer.solana.com/tx/${svmSignature(1)}?cluster=devnet`, ['transaction']],
   [`  ${evmAddress(1).toUpperCase().replace('0X', '0x')} `, ['address', 'terms']],
-  [evmAddress(1).slice(2), ['address', 'terms']],
-  [`https://testnet.snowtrace.io/token/${evmAddress(1)}?a=1`, ['address', 'terms']],
   [svmAddress(1), ['address', 'transaction', 'terms']],
   ['16015286601757825753', ['network', 'source', 'dest']],
   ['11155111', ['network', 'source', 'dest', 'shortened']],

@@ -43,7 +43,7 @@ describe.skipIf(!hasChromium)('over real chains', () => {
     server = await serveStore(store, { destinations });
     indexer = follow(store, lab);
     await lab.lane('1.6', 'b').sendOne();
-  }, 300_000);
+  });
   afterAll(async () => {
     stopping.abort();
     await indexer?.stop();
@@ -344,13 +344,4 @@ describe.skipIf(!hasChromium)('over real chains', () => {
       await eventually(() => page.title()).toMatch(/^Success/);
     },
   );
-
-  test('networks tell how far they have been read', async () => {
-    const { page } = await browser.open(server, '/network');
-    const heads = await Promise.all(lab.networks.map((network) => network.blockNumber()));
-    for (const head of heads) {
-      await eventually(() => page.locator('main').innerText()).toContain(head.toLocaleString('en'));
-    }
-    expect(await page.locator('main').innerText()).not.toMatch(/NaN|undefined|null/);
-  });
 });

@@ -117,12 +117,6 @@ describe('assets', () => {
     }
   });
 
-  test('that are not there are an error, wherever they point', async () => {
-    for (const file of ['nothing.js', '..%2f..%2fpackage.json', 'index.html', '%00']) {
-      expectError(await server.ask(`/assets/${file}`), 404, 'NOT_FOUND');
-    }
-  });
-
   test('need less than 150 kB of script to begin with, and the charts are not among it', async () => {
     const initial = assetsIn((await server.ask('/')).text).filter((asset) => asset.endsWith('.js'));
     const bytes = initial.map((asset) => readFileSync(path.join(folder, `${asset}.gz`)).length);

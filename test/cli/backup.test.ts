@@ -19,7 +19,7 @@ const messagesIn = async (data: string) => {
   return stdout.trim().split('\n').length;
 };
 
-beforeAll(() => buildProgram(), 300_000);
+beforeAll(buildProgram);
 
 describe('the embedded database', () => {
   test('is backed up while a server and an import use it, and restored', { tags: 'slow' }, async () => {

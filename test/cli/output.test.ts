@@ -64,27 +64,30 @@ test('a long symbol is cut off, its address is not', () => {
 function progressOf(total: number | null) {
   const lines: string[] = [];
   const clock = { ms: 0 };
-  const progress = createProgress({ write: () => true }, 'Importing', total, {
-    writeLine: (line) => lines.push(line),
+  const progress = createProgress({ write: (text) => lines.push(text) > 0 }, 'Importing', total, {
     now: () => clock.ms,
   });
-  const advance = (atMs: number, bytes: number) => {
+  const advance = (atMs: number, bytes: number, note = '') => {
     clock.ms = atMs;
     progress.advance(bytes);
+    if (note) progress.note(note);
     return lines.at(-1);
   };
-  return { advance };
+  return { advance, lines };
 }
 
-test('estimates the time left from what is done', () => {
-  const { advance } = progressOf(100_000_000);
-  expect(advance(10_000, 5_000_000)).toBe('Importing: 5% · 0.5 MB/s · about 3 min 10 s left');
-  expect(advance(20_000, 45_000_000)).toBe('Importing: 50% · 2.5 MB/s · about 20 s left');
+test('progress elsewhere than on a terminal is a line every five seconds, with the time left', () => {
+  const { advance, lines } = progressOf(2_000_000);
+  for (let second = 1; second <= 11; second++) advance(second * 1_000, 100_000, `${second} records`);
+  expect(lines).toEqual([
+    'Importing: 25% · 4 records · 0.1 MB/s · about 15 s left\n',
+    'Importing: 50% · 9 records · 0.1 MB/s · about 10 s left\n',
+  ]);
 });
 
 test('estimates nothing for a pipe, whose end is unknown, and at the end', () => {
-  expect(progressOf(null).advance(10_000, 5_000_000)).toBe('Importing: 5.0 MB · 0.5 MB/s');
-  expect(progressOf(5_000_000).advance(10_000, 5_000_000)).toBe('Importing: 100% · 0.5 MB/s');
+  expect(progressOf(null).advance(10_000, 5_000_000)).toBe('Importing: 5.0 MB · 0.5 MB/s\n');
+  expect(progressOf(5_000_000).advance(10_000, 5_000_000)).toBe('Importing: 100% · 0.5 MB/s\n');
 });
 
 const now = Date.parse('2026-01-01T00:00:00Z');

@@ -2,9 +2,9 @@
 
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
-import { type RunningServer, startServer, startSimulatedServer } from '../api/running-server.ts';
+import { serverForAll, startSimulatedServer } from '../api/running-server.ts';
 import { evmAddress, makeMessage, solanaDevnet } from '../fixtures.ts';
 import { listenWith } from '../listening.ts';
 import { freshFolder, lanescan, lanescanOn } from './program.ts';
@@ -17,11 +17,7 @@ const messages: readonly Message[] = [
   makeMessage({ number: 8, destNetworkInfo: solanaDevnet, sendTimestamp: '2025-12-30T00:00:00.000Z' }),
 ];
 
-let server: RunningServer;
-beforeAll(async () => {
-  server = await startServer(messages);
-});
-afterAll(() => server.close());
+const server = serverForAll(messages);
 
 const local = (...args: readonly string[]) => lanescanOn(server.store, ...args);
 const remote = (...args: readonly string[]) => lanescan([...args, '--url', server.url]);

@@ -291,16 +291,6 @@ describe('search', () => {
     expect(code).toBe(0);
   });
 
-  test('the cursor in the footer leads to the next page', async () => {
-    const first = await search('--limit', '3');
-    const next = /lanescan search (--limit 3 --cursor \S+)/.exec(first.stderr)?.[1] ?? '';
-    expect(first.stderr).toMatch(/^3 messages shown, and there are more: add --all/);
-    const second = await search(...next.split(' '));
-    expect(second.stdout).toContain(verifying.messageId);
-    expect(second.stdout).toContain(evil.messageId);
-    expect(second.stderr).toBe('2 messages shown\n');
-  });
-
   test.each<[filter: string, found: readonly Message[]]>([
     ['--status FAILED,SUCCESS', [success, failed]],
     ['--dest solana-devnet', [toSolana]],

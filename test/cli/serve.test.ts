@@ -103,21 +103,14 @@ async function logOf(env: Readonly<Record<string, string>>): Promise<readonly Re
 }
 
 const component = 'http';
-const request = expect.objectContaining({ component, msg: 'request', url: '/v2/messages', status: 200 });
 const ignored = expect.stringContaining('X-Forwarded-For is ignored');
 const warning = expect.objectContaining({ component, level: 40, msg: ignored });
-
-test('every request has a line in the access log, unless somebody says otherwise', async () => {
-  const lines = await logOf({});
-  expect(lines).toContainEqual(request);
-  expect(lines).toContainEqual(warning);
-});
 
 test('without the access log, warnings and what happens to the server are logged all the same', {
   tags: 'slow',
 }, async () => {
   const lines = await logOf({ LANESCAN_ACCESS_LOG: 'false' });
-  expect(lines).not.toContainEqual(request);
+  expect(lines.some(({ msg }) => msg === 'request')).toBe(false);
   expect(lines).toContainEqual(warning);
   expect(lines).toContainEqual(expect.objectContaining({ msg: expect.stringContaining('listens on') }));
 });

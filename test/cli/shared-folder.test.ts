@@ -1,20 +1,14 @@
 // @module-tag slow: starts the program and PostgreSQL many times
 /** Several Lanescan processes on one embedded database: they start, stop and are killed. */
-import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
 import { makeMessage } from '../fixtures.ts';
+import { serverPids } from '../store/server/server-processes.ts';
 import { buildProgram, freshFolder, runProgram, start } from './program.ts';
 
 beforeAll(buildProgram);
-
-/** PostgreSQL's own process of this data folder, if there is one. */
-function databaseProcesses(data: string): string[] {
-  const all = execFileSync('ps', ['-eo', 'args='], { encoding: 'utf8' }).split('\n');
-  return all.filter((line) => line.includes(`-D ${path.join(data, 'postgres')}`));
-}
 
 test('import, search and show work while serve runs, and the last to leave stops the database, whichever was killed', async () => {
   const cwd = freshFolder();
@@ -25,7 +19,7 @@ test('import, search and show work while serve runs, and the last to leave stops
 
   const server = start(on('serve', '--port', '0'), { cwd });
   const url = await server.untilListening();
-  expect(databaseProcesses(data)).toHaveLength(1);
+  expect(serverPids(data)).toHaveLength(1);
 
   const imported = await runProgram(on('import', 'records.ndjson'), { cwd });
   expect(imported).toMatchObject({ code: 0, stdout: expect.stringContaining('1 new') });
@@ -37,7 +31,7 @@ test('import, search and show work while serve runs, and the last to leave stops
   expect(JSON.parse(found.stdout)).toEqual(message);
   expect(JSON.parse(shown.stdout)).toEqual(message);
   expect(answer).toEqual(message);
-  expect(databaseProcesses(data)).toHaveLength(1);
+  expect(serverPids(data)).toHaveLength(1);
 
   // A second server keeps the database that the first one, now killed, had started.
   const second = start(on('serve', '--port', '0'), { cwd });
@@ -46,15 +40,15 @@ test('import, search and show work while serve runs, and the last to leave stops
   await server.outcome;
   expect((await fetch(`${secondUrl}/v2/messages`)).status).toBe(200);
   expect((await runProgram(on('search', '--json'), { cwd })).stdout).toContain(message.messageId);
-  expect(databaseProcesses(data)).toHaveLength(1);
+  expect(serverPids(data)).toHaveLength(1);
 
   second.child.kill('SIGTERM');
   expect((await second.outcome).code).toBe(0);
-  expect(databaseProcesses(data)).toEqual([]);
+  expect(serverPids(data)).toEqual([]);
 
   const afterwards = await runProgram(on('show', message.messageId, '--json'), { cwd });
   expect(JSON.parse(afterwards.stdout)).toEqual(message);
-  expect(databaseProcesses(data)).toEqual([]);
+  expect(serverPids(data)).toEqual([]);
 });
 
 test('a server that is told to stop while its killed database is being started again stops in good order', async () => {

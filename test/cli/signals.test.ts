@@ -44,15 +44,8 @@ function freshData(): string {
   return data;
 }
 
-interface Case {
-  readonly verb: string;
-  readonly args: readonly string[];
-  /** What it has said once it is at work. */
-  readonly atWork: RegExp;
-  readonly code: number;
-}
-
-const cases: readonly Case[] = [
+/** Verbs, with what they have said once they are at work. */
+const cases = [
   { verb: 'serve', args: ['--port', '0'], atWork: /listens on/, code: 0 },
   { verb: 'index', args: [], atWork: /sepolia/, code: 0 },
   { verb: 'import', args: ['-'], atWork: /Starting PostgreSQL/, code: 130 },
@@ -67,7 +60,7 @@ test.for(cases)(
     for (const signal of ['SIGHUP', 'SIGTERM'] as const) {
       const running = start([verb, ...args, ...settings, '--data', data], { input: null });
       await running.untilSaid(atWork);
-      await expect.poll(() => processesOf(data).databases.length, { timeout: 120_000 }).toBe(1);
+      await expect.poll(() => processesOf(data).databases.length).toBe(1);
       running.child.kill(signal);
       const outcome = await running.outcome;
       expect({ signal, code: outcome.code }, outcome.stderr).toEqual({ signal, code });
@@ -102,7 +95,7 @@ test.skipIf(!hasTerminal)('a terminal that is closed leaves neither the server n
   });
   await untilWritten(terminal, /listens on/);
   terminal.kill('SIGKILL');
-  await expect.poll(() => processesOf(data), { timeout: 120_000 }).toEqual(none);
+  await expect.poll(() => processesOf(data)).toEqual(none);
 });
 
 /** The program as the child of a shell, which can then be killed. */
@@ -123,7 +116,7 @@ async function untilWritten({ stdout, stderr }: ChildProcess, pattern: RegExp): 
       written += text;
     });
   }
-  await expect.poll(() => written, { timeout: 120_000 }).toMatch(pattern);
+  await expect.poll(() => written).toMatch(pattern);
 }
 
 test('started by npm it ends with npm; started by another process it outlives that', {
@@ -134,11 +127,11 @@ test('started by npm it ends with npm; started by another process it outlives th
   const shell = await underShell(alone, {});
   shell.kill('SIGKILL');
   npm.kill('SIGKILL');
-  await expect.poll(() => processesOf(withNpm), { timeout: 120_000 }).toEqual(none);
+  await expect.poll(() => processesOf(withNpm)).toEqual(none);
   const { programs, databases } = processesOf(alone);
   expect({ programs: programs.length, databases: databases.length }).toEqual({ programs: 1, databases: 1 });
   process.kill(programs[0] ?? 0, 'SIGTERM');
-  await expect.poll(() => processesOf(alone), { timeout: 120_000 }).toEqual(none);
+  await expect.poll(() => processesOf(alone)).toEqual(none);
 });
 
 test('with several processes, kill -9 of the one that was started leaves no other and, soon, no PostgreSQL', {

@@ -1,8 +1,8 @@
 /** The client of the API, against a real server and against servers that misbehave. */
 import type { RequestListener } from 'node:http';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createClient, ResponseError, serverUrlProblem, TransportError } from '../../src/client/client.ts';
-import { type RunningServer, startServer } from '../api/running-server.ts';
+import { serverForAll } from '../api/running-server.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
 import { listenWith } from '../listening.ts';
 
@@ -11,11 +11,7 @@ const messages = [3, 2, 1].map((number) =>
 );
 const ids = messages.map(({ messageId }) => messageId);
 
-let server: RunningServer;
-beforeAll(async () => {
-  server = await startServer(messages);
-});
-afterAll(() => server.close());
+const server = serverForAll(messages);
 
 const clientOf = async (listener: RequestListener, timeoutMs = 60_000) =>
   createClient({ url: (await listenWith(listener)).href, timeoutMs });
@@ -93,16 +89,6 @@ describe('against a server that misbehaves', () => {
     const chunks = client.export({});
     expect(Buffer.from((await chunks.next()).value ?? []).toString()).toBe('half');
     await expect(chunks.next()).rejects.toThrow(/did not answer within 3 s/);
-  });
-
-  test('a redirect is not followed: it could take a key to another host', async () => {
-    const client = await clientOf((_request, response) =>
-      response.writeHead(302, { Location: 'https://other.example/' }).end('moved'),
-    );
-    await expect(client.search()).rejects.toMatchObject({
-      status: 302,
-      location: 'https://other.example/',
-    });
   });
 });
 

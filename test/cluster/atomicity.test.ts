@@ -23,9 +23,8 @@ import {
 } from './faults.ts';
 
 const BATCH = 40;
-const PATIENCE = { timeout: 120_000 };
 
-describe.skipIf(process.env.CITUS_URL === undefined)('a store on a cluster', { timeout: 300_000 }, () => {
+describe.skipIf(process.env.CITUS_URL === undefined)('a store on a cluster', () => {
   let store: Store & { readonly url: string };
   let workers: readonly ClusterNode[];
   let held: HeldCommit | undefined;
@@ -96,9 +95,7 @@ describe.skipIf(process.env.CITUS_URL === undefined)('a store on a cluster', { t
 
   /** Everything that was acknowledged is there once and in order, and what is derived from it agrees. */
   async function expectWhole(): Promise<void> {
-    await expect
-      .poll(async () => (await positions().catch(() => undefined))?.position, PATIENCE)
-      .toBe(written);
+    await expect.poll(async () => (await positions().catch(() => undefined))?.position).toBe(written);
     expect(await positions()).toEqual({ position: written, published: written, visible: written });
     const [counted] = await queryOnce(store.url, 'select count(*)::float8 as messages from message');
     expect(counted?.messages).toBe(messages);
@@ -165,7 +162,7 @@ describe.skipIf(process.env.CITUS_URL === undefined)('a store on a cluster', { t
     const resume = await stopPreparedBackends(workerUrl(0));
     try {
       await release();
-      await expect.poll(async () => (await positions()).visible, PATIENCE).toBeGreaterThan(before);
+      await expect.poll(async () => (await positions()).visible).toBeGreaterThan(before);
       await work({ before, resume });
     } finally {
       resume();
@@ -216,6 +213,6 @@ describe.skipIf(process.env.CITUS_URL === undefined)('a store on a cluster', { t
   async function someWriterWaits(): Promise<void> {
     const waiting = `select 1 from pg_locks join pg_stat_activity using (pid)
       where not granted and datname = current_database() and application_name = 'lanescan'`;
-    await expect.poll(async () => (await queryOnce(store.url, waiting)).length, PATIENCE).toBeGreaterThan(0);
+    await expect.poll(async () => (await queryOnce(store.url, waiting)).length).toBeGreaterThan(0);
   }
 });

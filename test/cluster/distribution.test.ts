@@ -16,7 +16,6 @@ import { connectTo, queryOnce } from '../postgres.ts';
 import { readWorkers, urlOnNode } from './faults.ts';
 
 const isOnCluster = process.env.CITUS_URL !== undefined;
-const PATIENCE = { timeout: 120_000, interval: 50 };
 const MESSAGES = 120;
 
 async function emptyDatabase(): Promise<TestDatabase> {
@@ -34,7 +33,7 @@ async function filledDatabase(): Promise<TestDatabase> {
   return database;
 }
 
-describe.skipIf(!isOnCluster)('distribution over a cluster', { timeout: 300_000 }, () => {
+describe.skipIf(!isOnCluster)('distribution over a cluster', () => {
   const distributed = async (url: string) => {
     const hashed = `select logicalrelid::text as name from pg_dist_partition where partmethod = 'h'`;
     return (await queryOnce<{ name: string }>(url, hashed)).map(({ name }) => name).sort();
@@ -96,9 +95,9 @@ describe.skipIf(!isOnCluster)('distribution over a cluster', { timeout: 300_000 
       const figures = await store.cluster().finally(() => store.close());
       return figures?.workers.map(({ wrongSettings }) => wrongSettings);
     };
-    await expect.poll(wrong, PATIENCE).toEqual([['enable_seqscan'], []]);
+    await expect.poll(wrong).toEqual([['enable_seqscan'], []]);
     expect(await distributeDatabase(url)).toEqual({ distributed: [], shards: 2, workers: 2 });
-    await expect.poll(wrong, PATIENCE).toEqual([[], []]);
+    await expect.poll(wrong).toEqual([[], []]);
     expect((await inUse.search(newest)).records.length).toBe(MESSAGES);
   });
 
@@ -111,7 +110,7 @@ describe.skipIf(!isOnCluster)('distribution over a cluster', { timeout: 300_000 
     const logLines: string[] = [];
     const options: DistributionOptions = { signal: stop.signal, writeLog: (line) => logLines.push(line) };
     const attempt = distributeDatabase(url, options).then(() => 'distributed', String);
-    await expect.poll(() => logLines.join(), PATIENCE).toContain('Waiting to change the schema');
+    await expect.poll(() => logLines.join()).toContain('Waiting to change the schema');
     stop.abort();
     expect(await attempt).toMatch(/abort/i);
     expect(await distributed(url)).toEqual([]);
@@ -133,9 +132,7 @@ describe.skipIf(!isOnCluster)('distribution over a cluster', { timeout: 300_000 
     );
     expect(await distributed(url)).toEqual([]);
     await store.close();
-    await expect
-      .poll(() => distributeDatabase(url).then(() => 'distributed', String), PATIENCE)
-      .toBe('distributed');
+    await expect.poll(() => distributeDatabase(url).then(() => 'distributed', String)).toBe('distributed');
   });
 
   it('with another number of shards is rejected once the tables are distributed', async () => {
@@ -218,7 +215,7 @@ describe.skipIf(isOnCluster)('distribution of a database without Citus is reject
   });
 
   describe('by the command', () => {
-    beforeAll(buildProgram, 300_000);
+    beforeAll(buildProgram);
     const run = async (args: readonly string[], env: Readonly<Record<string, string>>) => {
       const { code, stderr } = await lanescan(['migrate', ...args], { env });
       return { code, stderr };

@@ -93,7 +93,7 @@ const searches: readonly Record<string, string>[] = [
   { destTransactionHash: hashOf('unknown transaction') },
 ];
 
-describe.skipIf(process.env.CITUS_URL === undefined)('a search on a cluster', { timeout: 300_000 }, () => {
+describe.skipIf(process.env.CITUS_URL === undefined)('a search on a cluster', () => {
   let store: Store & { readonly url: string };
   let client: pg.Client;
 
@@ -103,7 +103,7 @@ describe.skipIf(process.env.CITUS_URL === undefined)('a search on a cluster', { 
     client = await connectTo(store.url, { options: `${settings} ${searchSettings.distributed}` });
     for (const statement of fill) await client.query(statement);
     await client.query('analyze message, message_token');
-  }, 300_000);
+  });
   afterAll(async () => {
     await client.end();
     await store.close();

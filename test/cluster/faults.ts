@@ -17,7 +17,6 @@ export interface HeldCommit {
   release(): Promise<void>;
 }
 
-const PATIENCE = { timeout: 120_000, interval: 50 };
 /** Key of the advisory lock that holds a commit. */
 const HOLD_KEY = 4_811_093;
 
@@ -63,9 +62,7 @@ export async function crashNode(url: string): Promise<void> {
 }
 
 export async function untilAnswering(url: string): Promise<void> {
-  await expect
-    .poll(() => queryOnce(url, 'select 1 as one').then(([row]) => row?.one, String), PATIENCE)
-    .toBe(1);
+  await expect.poll(() => queryOnce(url, 'select 1 as one').then(([row]) => row?.one, String)).toBe(1);
 }
 
 /** The tables on a worker that are the shards of a table. */
@@ -163,7 +160,7 @@ async function configure(url: string, change: string): Promise<void> {
 }
 
 async function untilSome(url: string, text: string): Promise<void> {
-  await expect.poll(async () => (await queryOnce(url, text)).length, PATIENCE).toBeGreaterThan(0);
+  await expect.poll(async () => (await queryOnce(url, text)).length).toBeGreaterThan(0);
 }
 
 /** Stops the backends of a worker that have prepared a transaction; returns what lets them go on. */

@@ -25,7 +25,7 @@ const MESSAGES_A_KILL = 10;
 /** Nodes by number: 0 is the coordinator. */
 const victims: readonly (number | LoadProcess)[] = [0, 1, 2, 'writer', 2, 0, 1, 'indexer', 1, 2, 0, 'server'];
 
-beforeAll(() => buildProgram(), 600_000);
+beforeAll(buildProgram);
 
 /**
  * Does something while a write waits between its last COPY to the workers and its commit: the statistics are the last that it

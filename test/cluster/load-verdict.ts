@@ -15,8 +15,6 @@ import { followedSender, linesOfBatch } from './batches.ts';
 import type { Load } from './load.ts';
 
 const SHOWN = 5;
-/** A busy machine recovers slowly. */
-const FINISH_MS = 300_000;
 
 /** Ends the import and the chains, and waits until readers have got everything. */
 export async function finishLoad(load: Load): Promise<void> {
@@ -32,13 +30,13 @@ export async function finishLoad(load: Load): Promise<void> {
     return expected.every(({ messageId, receiptTransactionHash }) =>
       records?.get(messageId)?.includes(receiptTransactionHash ?? ''),
     );
-  }, FINISH_MS);
+  });
   const client = await connectTo(databaseUrl);
-  await until(async () => load.stream.hasReached(await readPosition(client)), FINISH_MS);
+  await until(async () => load.stream.hasReached(await readPosition(client)));
   await client.end();
   await untilSettled(store);
   // The backlog looks empty for a moment between the commits of the coordinator and of a worker that has deliveries.
-  await until(() => webhookProblems(load).length === 0, FINISH_MS).catch(() => undefined);
+  await until(() => webhookProblems(load).length === 0).catch(() => undefined);
   await load.stop();
 }
 

@@ -21,7 +21,6 @@ export type LoadProcess = 'writer' | 'indexer' | 'server';
 
 export type Load = Awaited<ReturnType<typeof startLoad>>;
 
-const START_TIMEOUT_MS = 120_000;
 const RESTART_MS = 500;
 /** At work, this many batches are accepted in this time: a busy machine recovers slowly. */
 const BATCHES_AT_WORK = 2;
@@ -139,10 +138,7 @@ export async function startLoad(options: {
     return running;
   };
   const untilReady = () =>
-    until(
-      async () => (await fetch(`${serverUrl}/readyz`).catch(() => undefined))?.status === 200,
-      START_TIMEOUT_MS,
-    );
+    until(async () => (await fetch(`${serverUrl}/readyz`).catch(() => undefined))?.status === 200);
 
   const end = async (child: ChildProcess, signal: NodeJS.Signals) => {
     expectedEnds.add(child);
@@ -179,7 +175,7 @@ export async function startLoad(options: {
   onTestFailed(() => void process.stderr.write(`The server warned:\n${serverLines(/"level":[4-6]0/)}\n`));
   await untilReady();
   // A subscription begins with the changes after its first start.
-  await until(async () => (await store.webhooks.backlog()).length > 0, START_TIMEOUT_MS);
+  await until(async () => (await store.webhooks.backlog()).length > 0);
   let indexer = startIndexer();
   let writer = startWriter();
   const following = stream.follow(

@@ -22,7 +22,7 @@ const title = canAdd ? 'a new worker' : 'a new worker: set CITUS_SPARE_WORKER';
 /** What both tests put on the store. */
 const scale = { blocks: 2_000, messages: 100, firstBlocks: 400 };
 
-beforeAll(() => buildProgram(), 600_000);
+beforeAll(buildProgram);
 
 describe.skipIf(CITUS_URL === undefined)('while shards move', () => {
   test('a worker is emptied and filled again, and nothing is lost, doubled or out of order', {

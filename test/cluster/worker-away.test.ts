@@ -17,14 +17,13 @@ const { CITUS_URL, CITUS_STOP_WORKER, CITUS_START_WORKER } = process.env;
 const canStop =
   CITUS_URL !== undefined && CITUS_STOP_WORKER !== undefined && CITUS_START_WORKER !== undefined;
 const MESSAGES = 40;
-const PATIENCE = { timeout: 120_000, interval: 100 };
 
 /** Where it is skipped, the line of the skipped tests says what it needs. */
 const title = canStop
   ? 'while a worker is away'
   : 'while a worker is away: set CITUS_STOP_WORKER and CITUS_START_WORKER';
 
-describe.skipIf(!canStop)(title, { timeout: 300_000 }, () => {
+describe.skipIf(!canStop)(title, () => {
   const messages = Array.from({ length: MESSAGES }, (_, number) => makeMessage({ number }));
   let server: RunningServer;
   let worker: ClusterNode;
@@ -88,7 +87,7 @@ describe.skipIf(!canStop)(title, { timeout: 300_000 }, () => {
     expect(server.log.some((line) => line.includes(address()))).toBe(true);
 
     await startWorker();
-    await expect.poll(() => statusOf('/readyz'), PATIENCE).toBe(200);
+    await expect.poll(() => statusOf('/readyz')).toBe(200);
     const page = await server.ask('/v2/messages?limit=100');
     expect(page.status).toBe(200);
     expect(page.json<SearchBody>().data.length).toBe(MESSAGES);
@@ -107,16 +106,16 @@ describe.skipIf(!canStop)(title, { timeout: 300_000 }, () => {
         .filter(({ port }) => port !== worker.port)
         .map(({ host, port }) => [`${host}:${port}`, '1']),
     );
-    await expect.poll(up, PATIENCE).toEqual({ ...others, [address()]: '1' });
+    await expect.poll(up).toEqual({ ...others, [address()]: '1' });
     expect((await findings()).map(({ severity }) => severity)).toEqual(['ok', 'ok', 'ok']);
     expect((await findings())[1]?.what).toMatch(`Worker ${address()}: 2 shards, 0.0 GB`);
 
     await stopWorker();
-    await expect.poll(up, PATIENCE).toEqual({ ...others, [address()]: '0' });
+    await expect.poll(up).toEqual({ ...others, [address()]: '0' });
     const what = `Worker ${address()}: does not answer; searches fail, and nothing is written until it is back`;
     expect(await findings()).toContainEqual(expect.objectContaining({ severity: 'error', what }));
     await startWorker();
-    await expect.poll(up, PATIENCE).toEqual({ ...others, [address()]: '1' });
+    await expect.poll(up).toEqual({ ...others, [address()]: '1' });
   });
 
   it('makes writers wait and retry, until everything is written', async () => {
@@ -133,7 +132,7 @@ describe.skipIf(!canStop)(title, { timeout: 300_000 }, () => {
         }
       }
     })();
-    await expect.poll(() => failures, PATIENCE).toBeGreaterThan(2);
+    await expect.poll(() => failures).toBeGreaterThan(2);
     await startWorker();
     expect(await writing).toMatchObject({ created: MESSAGES });
     const changes = await server.store.changesAfter('0', 1_000);

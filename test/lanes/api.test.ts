@@ -203,11 +203,8 @@ describe('GET /v2/lanes', () => {
   test.each([
     ['windowDays=0', 'windowDays', 'takes a whole number from 1 to 365'],
     ['windowDays=366', 'windowDays', 'takes a whole number from 1 to 365'],
-    ['windowDays=1e1', 'windowDays', 'takes a whole number from 1 to 365'],
     ['sourceChainSelector=sepolia', 'sourceChainSelector', 'takes a chain selector'],
-    ['destChainSelector=', 'destChainSelector', 'is empty'],
     ['sourceSelector=1', 'sourceSelector', 'did you mean sourceChainSelector?'],
-    ['windowDays=1&windowDays=2', 'windowDays', 'is given more than once'],
   ])('rejects %s in words', async (query, parameter, problem) => {
     const { details } = expectError(await server.ask(`/v2/lanes?${query}`), 400, 'INVALID_PARAMETERS');
     expect(details).toEqual([{ parameter, problem: expect.stringContaining(problem) }]);
@@ -509,7 +506,6 @@ describe('GET /v2/stats', () => {
 
   test('has a position and numbers of one moment, whatever is written meanwhile', {
     tags: 'slow',
-    timeout: 300_000,
   }, async () => {
     const own = await startServerForTest();
     let isOver = false;

@@ -1,6 +1,6 @@
 /** What every write keeps equals what a recount of the messages finds. */
 import fc from 'fast-check';
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Fact } from '../../src/domain/facts.ts';
 import type { Message } from '../../src/domain/message.ts';
@@ -19,6 +19,7 @@ import {
   seenOn,
   sepolia,
 } from '../fixtures.ts';
+import { connectTo } from '../postgres.ts';
 import { keptStatistics, recount } from './recount.ts';
 
 const isFull = process.env.LANESCAN_TEST_SCALE === 'full';
@@ -28,8 +29,7 @@ let client: pg.Client;
 
 beforeAll(async () => {
   store = await openTestStore();
-  client = new pg.Client({ connectionString: store.url, options: '-c timezone=UTC' });
-  await client.connect();
+  client = await connectTo(store.url, { options: '-c timezone=UTC' });
 });
 afterAll(async () => {
   await client.end();

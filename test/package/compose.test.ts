@@ -88,7 +88,7 @@ function dashboardQueries(): readonly string[] {
 
 test.skipIf(!canRun)(
   'PostgreSQL, the server, the indexer and Prometheus work together with the files of compose.yaml',
-  { tags: 'slow', timeout: TIMEOUT_MS },
+  { tags: 'release', timeout: TIMEOUT_MS },
   async () => {
     await buildProgram();
     const folder = freshFolder();

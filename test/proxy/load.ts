@@ -2,14 +2,6 @@
 import { Agent, get, type IncomingMessage } from 'node:http';
 import { onTestFinished } from 'vitest';
 
-export interface Load {
-  /** How many requests have got a whole and right answer. */
-  readonly succeeded: number;
-  /** What went wrong, in words. */
-  readonly failures: readonly string[];
-  stop(): Promise<void>;
-}
-
 /** How a client knows that an answer is whole and right; throws where it is not. */
 export type Judge = (body: string, answer: IncomingMessage) => void;
 
@@ -20,7 +12,7 @@ export interface Client {
 }
 
 /** Each client sends its next request when it has the answer to the one before. */
-export function startLoad(url: string, clients: readonly Client[]): Load {
+export function startLoad(url: string, clients: readonly Client[]) {
   const failures: string[] = [];
   let succeeded = 0;
   let isOver = false;
@@ -45,9 +37,11 @@ export function startLoad(url: string, clients: readonly Client[]): Load {
   };
   onTestFinished(stop);
   return {
+    /** How many requests have got a whole and right answer. */
     get succeeded() {
       return succeeded;
     },
+    /** What went wrong, in words. */
     failures,
     stop,
   };

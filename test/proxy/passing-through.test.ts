@@ -12,9 +12,7 @@ import { makeMessage, makeSnapshot } from '../fixtures.ts';
 import { startTwoServers } from './lanescan-servers.ts';
 import { isInstalled, type ProxyName, startProxy } from './proxies.ts';
 
-const PATIENCE_MS = 120_000;
-
-beforeAll(() => buildProgram(), 300_000);
+beforeAll(buildProgram);
 
 async function startBehind(name: ProxyName) {
   const store = await openTestStore();
@@ -40,9 +38,6 @@ function ask(port: number, path: string, options: RequestOptions = {}): Promise<
 describe.each(['nginx', 'haproxy', 'caddy'] as const)('%s', (name) => {
   test.skipIf(!isInstalled(name))(
     'passes on what Lanescan answers, and keeps /metrics to itself',
-    {
-      timeout: 600_000,
-    },
     async () => {
       const { store, servers, proxy } = await startBehind(name);
 
@@ -75,7 +70,7 @@ describe.each(['nginx', 'haproxy', 'caddy'] as const)('%s', (name) => {
         servers
           .flatMap((server) => server.log().split('\n'))
           .find((entry) => entry.includes(`${headers['x-request-id']}`));
-      await until(() => line() !== undefined, PATIENCE_MS);
+      await until(() => line() !== undefined);
       expect(JSON.parse(line() ?? '')).toMatchObject({ client: '127.0.0.2' });
 
       // An event arrives while the stream stays open and nothing follows that would fill a buffer.
@@ -83,7 +78,7 @@ describe.each(['nginx', 'haproxy', 'caddy'] as const)('%s', (name) => {
       const ended = reader.ended.then(() => 'ended');
       for (const number of [2, 3]) {
         await store.apply([makeSnapshot(makeMessage({ number }))]);
-        await until(() => reader.hasReached(number), PATIENCE_MS);
+        await until(() => reader.hasReached(number));
       }
       expect(await Promise.race([ended, Promise.resolve('open')])).toBe('open');
       expect(reader.positions).toEqual([2, 3]);

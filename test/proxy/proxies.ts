@@ -1,52 +1,27 @@
 /** The real nginx, HAProxy and Caddy, started with the configuration files of docs/operations. */
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { onTestFinished } from 'vitest';
 import { until } from '../api/live/live-server.ts';
 import { freePort } from '../chaos/deployment.ts';
+import { installedProgram } from '../installed-program.ts';
 
 const documented = path.resolve(import.meta.dirname, '../../docs/operations');
 
 export type ProxyName = 'nginx' | 'haproxy' | 'caddy';
 
-export interface RunningProxy {
-  readonly name: ProxyName;
-  readonly url: string;
-  readonly port: number;
-}
-
-/** The path of an installed program; installs its Debian package first where this process may. */
-function findProgram(program: string, debianPackage: string): string | undefined {
+function findProgram(program: string, debianPackage = program): string | undefined {
   const places = [`/usr/sbin/${program}`, `/usr/bin/${program}`];
-  const find = () => places.find((place) => existsSync(place));
-  const found = find();
-  if (found !== undefined) return found;
-  const canInstall = process.getuid?.() === 0 && existsSync('/usr/bin/apt-get');
-  if (canInstall) {
-    const apt = (...args: readonly string[]) =>
-      spawnSync('apt-get', ['-o', 'DPkg::Lock::Timeout=300', ...args], { stdio: 'ignore', timeout: 300_000 });
-    apt('update');
-    apt('install', '-y', '--no-install-recommends', debianPackage);
-  }
-  const installed = find();
-  if (installed === undefined) {
-    const reason = canInstall
-      ? `apt-get could not install ${debianPackage}`
-      : 'only root can install it, with apt-get';
-    process.stderr.write(
-      `\nNO ${program.toUpperCase()}: its tests in test/proxy are skipped (${reason}). Install it to run them.\n\n`,
-    );
-  }
-  return installed;
+  return installedProgram(program, places, debianPackage, 'its tests in test/proxy');
 }
 
 const programs = {
   nginx: findProgram('nginx', 'nginx-light'),
-  haproxy: findProgram('haproxy', 'haproxy'),
-  caddy: findProgram('caddy', 'caddy'),
+  haproxy: findProgram('haproxy'),
+  caddy: findProgram('caddy'),
 } as const;
 
 export const isInstalled = (name: ProxyName) => programs[name] !== undefined;
@@ -66,7 +41,7 @@ function configurationWith(
 }
 
 /** Starts the proxy in front of servers on these ports, for one test. */
-export async function startProxy(name: ProxyName, ports: readonly [string, string]): Promise<RunningProxy> {
+export async function startProxy(name: ProxyName, ports: readonly [string, string]) {
   const port = await freePort();
   const folder = mkdtempSync(path.join(os.tmpdir(), `lanescan-${name}-`));
   const servers = ports.map(
@@ -80,7 +55,7 @@ export async function startSubPathProxy(
   name: 'nginx' | 'caddy',
   serverPort: string,
   isPrefixRemoved: boolean,
-): Promise<RunningProxy> {
+) {
   const port = await freePort();
   const folder = mkdtempSync(path.join(os.tmpdir(), `lanescan-${name}-`));
   const configuration = subPathConfigurations[name](folder, port, serverPort, isPrefixRemoved);
@@ -93,7 +68,7 @@ async function run(
   port: string,
   { file, args }: { readonly file: string; readonly args: readonly string[] },
   probe: string,
-): Promise<RunningProxy> {
+) {
   const child = spawn(programs[name] ?? name, args, {
     stdio: ['ignore', 'pipe', 'pipe'],
     // Where Caddy keeps its state.
@@ -107,7 +82,8 @@ async function run(
   }
   const ended = once(child, 'close');
   onTestFinished(async () => {
-    child.kill('SIGTERM');
+    // Caddy would wait for a stream whose client is gone, for a minute.
+    child.kill(name === 'caddy' ? 'SIGKILL' : 'SIGTERM');
     await ended;
     rmSync(folder, { recursive: true, force: true });
   });
@@ -117,7 +93,7 @@ async function run(
       throw new Error(`${name} ended, with the configuration ${file}: ${said}`);
     return (await fetch(`${url}${probe}`).catch(() => undefined))?.status === 200;
   });
-  return { name, url, port: Number(port) };
+  return { url, port: Number(port) };
 }
 
 type Replacements = readonly (readonly [string, string])[];

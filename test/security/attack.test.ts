@@ -3,8 +3,7 @@
  * Several attacks at once on the built program: forged cursors, clients that ask for large pages and do not read them, and
  * generated requests with every kind of nonsense. Meanwhile others search as usual.
  *
- * A few seconds by default, a minute with LANESCAN_TEST_SCALE=full. Latencies are printed; only the long form holds them
- * against a limit, because they depend on what else the machine does.
+ * A few seconds by default, a minute with LANESCAN_TEST_SCALE=full.
  */
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -27,12 +26,9 @@ import { type Outcome, openLine } from './wire.ts';
 
 const isFull = process.env.LANESCAN_TEST_SCALE === 'full';
 const seed = process.env.LANESCAN_TEST_SEED ?? '1';
-const QUIET_MS = isFull ? 20_000 : 2_000;
 const ATTACK_MS = isFull ? 60_000 : 5_000;
 /** Resident memory of the server, at any moment. */
 const MAX_MEGABYTES = 600;
-/** The 99th percentile under attack, in multiples of the one before it. */
-const MAX_SLOWDOWN = 5;
 
 const ORDINARY_MESSAGES = 20_000;
 /** Older than the others, with a payload of 30 kB: a page of 1,000 has 61 MB. */
@@ -70,8 +66,8 @@ beforeAll(async () => {
       ({ ok }) => ok,
       () => false,
     );
-  await until(isReady, 120_000);
-}, 600_000);
+  await until(isReady);
+});
 afterAll(async () => {
   server?.child.kill('SIGTERM');
   await server?.outcome;
@@ -83,14 +79,9 @@ const residentMegabytes = () =>
 const bytesOf = (path: string) =>
   Buffer.from(`GET ${path} HTTP/1.1\r\nHost: lanescan.example\r\n\r\n`, 'latin1');
 
-/** What a group of clients was answered. */
-interface Counts {
-  readonly outcomes: Map<string, number>;
-  /** Answers that nobody should get. */
-  readonly problems: string[];
-}
-
-const createCounts = (): Counts => ({ outcomes: new Map(), problems: [] });
+/** What a group of clients was answered, and answers that nobody should get. */
+const createCounts = () => ({ outcomes: new Map<string, number>(), problems: [] as string[] });
+type Counts = ReturnType<typeof createCounts>;
 
 function count({ outcomes, problems }: Counts, what: string, outcome: Outcome): void {
   const name = typeof outcome === 'object' ? String(outcome.status) : outcome;
@@ -146,14 +137,11 @@ async function fuzz(worker: number, counts: Counts, isOver: IsOver): Promise<voi
   line.close();
 }
 
-/** Searches as people make them; the answer has the duration of each, in milliseconds. */
-async function searchAsUsual(client: number, counts: Counts, isOver: IsOver): Promise<readonly number[]> {
-  const durations: number[] = [];
+/** Searches as people make them. */
+async function searchAsUsual(client: number, counts: Counts, isOver: IsOver): Promise<void> {
   const line = openLine(port);
   const ask = async (path: string): Promise<SearchBody | undefined> => {
-    const startedAt = performance.now();
     const outcome = await line.send(bytesOf(path));
-    durations.push(performance.now() - startedAt);
     count(counts, path, outcome);
     if (typeof outcome === 'string') counts.problems.push(`${path}: ${outcome}`);
     await delay(20);
@@ -170,75 +158,53 @@ async function searchAsUsual(client: number, counts: Counts, isOver: IsOver): Pr
     await ask(`/v2/messages?q=${evmAddress('nobody', round, client)}`);
   }
   line.close();
-  return durations;
 }
 
-async function searchTogether(counts: Counts, durationMs: number): Promise<readonly number[]> {
+async function searchTogether(counts: Counts, durationMs: number): Promise<void> {
   const endAt = performance.now() + durationMs;
-  const isOver = () => performance.now() > endAt;
-  const all = await Promise.all(
-    Array.from({ length: OTHER_CLIENTS }, (_, client) => searchAsUsual(client, counts, isOver)),
+  const clients = Array.from({ length: OTHER_CLIENTS }, (_, client) =>
+    searchAsUsual(client, counts, () => performance.now() > endAt),
   );
-  return all.flat().sort((a, b) => a - b);
+  await Promise.all(clients);
 }
-
-const quantile = (sorted: readonly number[], part: number) =>
-  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;
 
 test('others are answered, and the server stays whole, while it is attacked in several ways', {
   timeout: 900_000,
 }, async () => {
-  const undisturbed = createCounts();
-  const others = createCounts();
-  const forged = createCounts();
-  const fuzzed = createCounts();
-  // The first round warms the server up.
-  await searchTogether(undisturbed, QUIET_MS / 2);
-  const quiet = await searchTogether(undisturbed, QUIET_MS);
-
+  const [others, forged, fuzzed, after] = [createCounts(), createCounts(), createCounts(), createCounts()];
   let isAttackOver = false;
   const isOver = () => isAttackOver;
   let megabytes = 0;
   const watch = setInterval(() => {
     megabytes = Math.max(megabytes, residentMegabytes());
   }, 50);
-  const searches = searchTogether(others, ATTACK_MS).finally(() => {
-    isAttackOver = true;
-  });
-  const [attacked] = await Promise.all([
-    searches,
+  await Promise.all([
+    searchTogether(others, ATTACK_MS).finally(() => {
+      isAttackOver = true;
+    }),
     ...Array.from({ length: FORGERS }, () => forge(forged, isOver)),
     ...Array.from({ length: SLOW_READERS }, (_, index) => readSlowly(index, isOver)),
     ...Array.from({ length: FUZZERS }, (_, worker) => fuzz(worker, fuzzed, isOver)),
   ]).finally(() => clearInterval(watch));
 
-  const slowdown = quantile(attacked, 0.99) / quantile(quiet, 0.99);
   const shown = ({ outcomes }: Counts) => JSON.stringify(Object.fromEntries([...outcomes].sort()));
-  const times = (list: readonly number[]) =>
-    `p50 ${quantile(list, 0.5).toFixed(1)} ms, p99 ${quantile(list, 0.99).toFixed(1)} ms of ${list.length}`;
   process.stderr.write(
-    `attacked for ${ATTACK_MS / 1000} s, seed ${seed}: quiet ${times(quiet)}; attacked ${times(attacked)}; ` +
-      `p99 ratio ${slowdown.toFixed(1)}; memory at most ${Math.round(megabytes)} MB\n` +
-      `  others ${shown(others)}, forged ${shown(forged)}, fuzzed ${shown(fuzzed)}\n`,
+    `attacked for ${ATTACK_MS / 1000} s, seed ${seed}: memory at most ${Math.round(megabytes)} MB; ` +
+      `others ${shown(others)}, forged ${shown(forged)}, fuzzed ${shown(fuzzed)}\n`,
   );
-
-  expect([...undisturbed.problems, ...others.problems]).toEqual([]);
+  expect(others.problems).toEqual([]);
   expect(forged.problems).toEqual([]);
   expect(fuzzed.problems, `seed ${seed}`).toEqual([]);
   // Rejected in any case: with 400, or with a deliberate 503 where the database is busy with the others.
   expect([...forged.outcomes.keys()].filter((status) => status !== '503')).toEqual(['400']);
+  const asked = [...others.outcomes.values()].reduce((sum, answers) => sum + answers, 0);
   const served = others.outcomes.get('200') ?? 0;
-  expect(served).toBeGreaterThan(0);
+  expect(served / asked).toBeGreaterThan(isFull ? 0.99 : 0);
   expect(fuzzed.outcomes.get('400') ?? 0).toBeGreaterThan(0);
   expect(server.child.exitCode).toBe(null);
   expect(megabytes).toBeLessThan(MAX_MEGABYTES);
-  if (isFull) {
-    expect(served / attacked.length).toBeGreaterThan(0.99);
-    expect(slowdown).toBeLessThan(MAX_SLOWDOWN);
-  }
 
   // Afterwards all is as before.
-  const after = createCounts();
   await searchTogether(after, 500);
   expect([...after.outcomes.keys()]).toEqual(['200']);
 });

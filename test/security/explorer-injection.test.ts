@@ -1,14 +1,14 @@
 // @module-tag slow: every page in a browser, with every hostile text
 /**
  * Markup in everything that the explorer and the documentation show: what chains and records say, and what stands in the
- * URL. test/browser/message.test.ts looks closely at one message; here every text, page and parameter is tried.
+ * URL: every text, page and parameter is tried.
  */
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { searchParameterNames } from '../../src/domain/filters/search-parameters.ts';
 import type { Message, NetworkInfo } from '../../src/domain/message.ts';
-import { type RunningServer, startServer } from '../api/running-server.ts';
-import { eventually, hasChromium, rowsOf, useBrowser } from '../browser/chromium.ts';
+import { serverForAll } from '../api/running-server.ts';
+import { eventually, hasChromium, overhang, rowsOf, useBrowser } from '../browser/chromium.ts';
 import { recentMessage } from '../browser/recent-messages.ts';
 import { fuji, makeToken, makeVerifier, sepolia } from '../fixtures.ts';
 
@@ -78,11 +78,7 @@ async function expectHarmless(page: Page, what: string): Promise<void> {
 
 describe.skipIf(!hasChromium)('markup that others wrote stays text', () => {
   const browser = useBrowser();
-  let server: RunningServer;
-  beforeAll(async () => {
-    server = await startServer(messages);
-  });
-  afterAll(() => server.close());
+  const server = serverForAll(messages);
 
   const settle = async (page: Page) => {
     await page.locator('main').waitFor();
@@ -117,7 +113,11 @@ describe.skipIf(!hasChromium)('markup that others wrote stays text', () => {
     '/network?show=all',
   ])('from records, on %s', async (at) => {
     const page = await open(at);
-    if (at === '/') await rowsOf(page).first().waitFor();
+    if (at === '/') {
+      await rowsOf(page).first().waitFor();
+      await page.setViewportSize({ width: 320, height: 700 });
+      expect(await overhang(page)).toBeLessThanOrEqual(0);
+    }
     // Otherwise none of the words were there to be taken for anything. Networks go by the names that we know.
     if (!at.startsWith('/network')) await eventually(() => page.locator('main').innerText()).toContain(MARK);
     await expectHarmless(page, at);
@@ -133,6 +133,8 @@ describe.skipIf(!hasChromium)('markup that others wrote stays text', () => {
         if ((await way.count()) > 0) await way.first().check();
       }
       await expectHarmless(page, messageId);
+      // What would turn the direction of a text is shown as a mark.
+      expect(await page.locator('main').innerText()).not.toContain('\u202e');
       expect(await page.title()).toMatch(/^(Failed|Success)/);
     }
   });

@@ -1,6 +1,6 @@
 /** A cursor is something that only a server on the same database can have made, and it can ask for no more than a request. */
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { QTerm } from '../../src/domain/filters/parameter-values.ts';
 import type { Filters } from '../../src/domain/filters/query.ts';
 import { openStore } from '../../src/store/store.ts';
@@ -9,8 +9,8 @@ import {
   expectError,
   type RunningServer,
   type SearchBody,
+  serverForAll,
   serveStore,
-  startServer,
 } from '../api/running-server.ts';
 import { createTestDatabase } from '../database.ts';
 import { digits, evmAddress, hashOf, makeMessage, makeSnapshot } from '../fixtures.ts';
@@ -24,11 +24,7 @@ const payloadOf = (filters: unknown) =>
   JSON.stringify({ f: filters, v: 'full', k: [after.sentAt, after.messageId] });
 const empty: QTerm = { addresses: [], hashes: [], messageId: null };
 
-let server: RunningServer;
-beforeAll(async () => {
-  server = await startServer(messages);
-});
-afterAll(() => server.close());
+const server = serverForAll(messages);
 
 type Asked = Pick<RunningServer, 'ask'>;
 const pageOf = async (from: Asked, limit: number) =>

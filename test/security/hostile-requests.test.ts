@@ -7,9 +7,8 @@ import { createRateLimiter } from '../../src/api/server/rate-limit.ts';
 import {
   type Answer,
   expectNoInside,
-  type RunningServer,
   sendBytes,
-  startServer,
+  serverForAll,
   startServerForTest,
 } from '../api/running-server.ts';
 import { buildExplorer } from '../browser/chromium.ts';
@@ -20,17 +19,13 @@ import { connectTo } from '../postgres.ts';
 import { openApiDocument as document, sqlInjections } from './request-generator.ts';
 import { openLine, type WireAnswer } from './wire.ts';
 
-let server: RunningServer;
+beforeAll(buildExplorer);
+const server = serverForAll(sampleMessages);
 let client: pg.Client;
 beforeAll(async () => {
-  buildExplorer();
-  server = await startServer(sampleMessages);
   client = await connectTo(server.store.url);
 });
-afterAll(async () => {
-  await client.end();
-  await server.close();
-});
+afterAll(() => client.end());
 
 /** What comes true sooner or later, however busy the machine is. */
 const patiently = (look: () => unknown) => vi.waitFor(look, { timeout: 120_000, interval: 50 });
@@ -248,21 +243,17 @@ describe('headers that a cache does not look at', () => {
   });
 });
 
-describe('keys that every object has', () => {
-  test('are unknown parameters, and leave objects as they are', async () => {
-    const before = Object.getOwnPropertyNames(Object.prototype);
-    const keys = '__proto__ __proto__[x] constructor.prototype.x constructor[prototype][x] toString'.split(
-      ' ',
-    );
-    for (const path of Object.keys(document.paths).filter((each) => !each.includes('{'))) {
-      for (const key of keys) {
-        const { status } = await server.ask(`${path}?${encodeURIComponent(key)}=polluted`);
-        expect({ path, key, status }).toMatchObject({ status: 400 });
-      }
+test('keys that every object has are unknown parameters, and leave objects as they are', async () => {
+  const before = Object.getOwnPropertyNames(Object.prototype);
+  const keys = '__proto__ __proto__[x] constructor.prototype.x constructor[prototype][x] toString'.split(' ');
+  for (const path of Object.keys(document.paths).filter((each) => !each.includes('{'))) {
+    for (const key of keys) {
+      const { status } = await server.ask(`${path}?${encodeURIComponent(key)}=polluted`);
+      expect({ path, key, status }).toMatchObject({ status: 400 });
     }
-    expect(Object.getOwnPropertyNames(Object.prototype)).toEqual(before);
-    expect(({} as { x?: string }).x).toBeUndefined();
-  });
+  }
+  expect(Object.getOwnPropertyNames(Object.prototype)).toEqual(before);
+  expect(({} as { x?: string }).x).toBeUndefined();
 });
 
 describe('an API key', () => {

@@ -7,11 +7,10 @@ import type { OpenApiDocument } from '../../src/api/documentation/openapi.ts';
 import { ApiError, errorCatalogue } from '../../src/domain/errors.ts';
 import type { CursorCodec } from '../../src/domain/filters/cursor.ts';
 import { compareNewestFirst, matches, pageKey } from '../../src/domain/filters/matches.ts';
-import type { Filters, SearchQuery } from '../../src/domain/filters/query.ts';
-import { parseFilters, parseSearch, type RawParameters } from '../../src/domain/filters/search-parameters.ts';
+import type { SearchQuery } from '../../src/domain/filters/query.ts';
+import { parseSearch, type RawParameters } from '../../src/domain/filters/search-parameters.ts';
 import { type Message, summaryKeys } from '../../src/domain/message.ts';
 import type { SearchBody } from '../api/running-server.ts';
-import { readCsv } from '../export/csv.ts';
 import type { GeneratedRequest } from './request-generator.ts';
 import type { Outcome, WireAnswer } from './wire.ts';
 
@@ -67,28 +66,11 @@ export function createJudge(
       : 'has a cursor of something else';
   };
 
-  const exportProblem = (parameters: RawParameters, answer: WireAnswer): string | undefined => {
-    const asked = attempt(() => parseFilters(parameters, { format: String, attempts: String }));
-    if (asked instanceof ApiError) return `is 200 and should be rejected: ${asked.message}`;
-    const expected = newestFirst
-      .filter((message) => matches(asked.filters as Filters, message))
-      .map(({ messageId }) => messageId);
-    const text = answer.body.toString();
-    const rows =
-      asked.format === 'ndjson'
-        ? text
-            .split('\n')
-            .filter((line) => line !== '')
-            .map((line) => JSON.parse(line) as Message)
-        : (readCsv(text.replace(/^\ufeff/, '')) as unknown as Message[]);
-    const found = rows.map(({ messageId }) => messageId);
-    return JSON.stringify(found) === JSON.stringify(expected) ? undefined : 'exports other rows than match';
-  };
-
   const successProblem = (path: string, parameters: RawParameters, answer: WireAnswer) => {
     const plain = path.replace(/^\/v2/, '');
     if (plain === '/messages') return searchProblem(parameters, answer);
-    if (plain === '/messages/export') return exportProblem(parameters, answer);
+    // That an export has the rows of a search is shown in test/export/export.test.ts.
+    if (plain === '/messages/export') return undefined;
     const [, id] = /^\/messages\/(0x\w{64})$/.exec(plain) ?? [];
     if (id !== undefined) {
       const expected = messages.find(({ messageId }) => messageId === id.toLowerCase());

@@ -289,49 +289,23 @@ export function createRequestGenerator(
   return request;
 }
 
-/** A cursor whose contents are not those of a request, or hardly, in each of the ways in which one could be made. */
+/** A cursor whose contents are hardly those of a request, in each of the ways in which one could be made. */
 function forged(random: Randomness, after: Cursor['after'], cursors: CursorCodec): string {
   const name = random.pick(filterNames);
-  const example: string = filterTable[name].example;
-  const payload: unknown = random.pick<unknown>([
-    { f: { [name]: random.pick<unknown>([example, [example], [], null, 1e308, -1, {}, [[]], [''], ["'"]]) } },
-    { f: { __proto__x: 1 } },
-    { f: { sender: Array(7).fill('00') } },
-    { f: { q: heavyTerms(random.pick([1, 2, 10, 11]), random.pick([1, 2, 6])) } },
-    { f: { q: [...heavyTerms(1, 1), { addresses: [], hashes: [], messageId: null }] } },
-    { f: { sender: ['0'.repeat(802)] } },
-    { f: [] },
-    { f: {}, x: 1 },
-    null,
-    [],
-    '',
-    { v: 'other' },
-    { k: [-1, after.messageId] },
-    { k: [after.sentAt, "' or 1=1 --"] },
-    { k: [8.64e15 + 1, after.messageId] },
-    { k: [after.sentAt + 0.5, after.messageId] },
-    { k: [after.sentAt] },
+  const value = random.pick<unknown>([filterTable[name].example, [], null, 1e308, -1, {}, [[]], [''], ["'"]]);
+  const filters: Record<string, unknown> = random.pick([
+    { [name]: value },
+    { q: heavyTerms(random.pick([1, 2, 10, 11]), random.pick([1, 2, 6])) },
+    { sender: ['0'.repeat(802)] },
   ]);
-  const whole =
-    typeof payload === 'object' && payload !== null && !Array.isArray(payload)
-      ? { f: {}, v: 'full', k: [after.sentAt, after.messageId], ...payload }
-      : payload;
-  const text = random.chance(0.05)
-    ? `${'['.repeat(5000)}${']'.repeat(5000)}`
-    : JSON.stringify(whole).replace('"__proto__x"', '"__proto__"');
+  const text = JSON.stringify({ f: filters, v: 'full', k: [after.sentAt, after.messageId] });
   const ways = [
     () => withPublicChecksum(text),
     () => withMac(Buffer.from(Array.from({ length: 16 }, () => random.integer(0, 255))), text),
-    () => signed(whole, cursors),
+    // With a right MAC: encoding does not look at what it encodes.
+    () => cursors.encode({ filters: filters as Cursor['filters'], view: 'full', after }),
   ];
   return random.pick(ways)();
-}
-
-/** A cursor with a right MAC: encoding does not look at what it encodes. */
-function signed(payload: unknown, cursors: CursorCodec): string {
-  const { f, v, k } = Object(payload) as { f: Cursor['filters']; v: Cursor['view']; k?: [number, string] };
-  const [sentAt = 0, messageId = ''] = k ?? [];
-  return cursors.encode({ filters: f, view: v, after: { sentAt, messageId } });
 }
 
 function withFlippedBits(random: Randomness, cursor: string): string {

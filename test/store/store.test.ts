@@ -35,21 +35,6 @@ async function connect(url: string): Promise<pg.Client> {
 const everything = parseSearch([]);
 
 describe('real and simulated records', () => {
-  it('never share a store', { tags: 'slow' }, async () => {
-    const demo = await emptyDatabase();
-    expect((await open(demo, { content: 'simulated' })).simulated).toBe(true);
-    expect((await open(demo, { content: 'simulated' })).simulated).toBe(true);
-    expect(
-      (await operatorErrorOf(() => openStore({ place: { url: demo }, content: 'real' }))).message,
-    ).toMatch(/simulated/);
-
-    const real = await emptyDatabase();
-    expect((await open(real, { content: 'real' })).simulated).toBe(false);
-    expect(
-      (await operatorErrorOf(() => openStore({ place: { url: real }, content: 'simulated' }))).message,
-    ).toMatch(/real/);
-  });
-
   it('are opened as they are where any content is accepted, and a new store is then a real one', {
     tags: 'slow',
   }, async () => {
@@ -182,17 +167,13 @@ describe('a DATABASE_URL', () => {
 
 describe('a database that goes away', () => {
   /** Waits until the attempt waits for a lock, and tells its backend to stop. */
-  async function interrupt(
-    attempt: Promise<unknown>,
-    url: string,
-    how: 'pg_terminate_backend' | 'pg_cancel_backend',
-  ): Promise<void> {
+  async function interrupt(attempt: Promise<unknown>, url: string): Promise<void> {
     let isOver = false;
     void attempt.finally(() => {
       isOver = true;
     });
     const client = await connect(url);
-    const waiting = `select ${how}(pid) from pg_stat_activity
+    const waiting = `select pg_terminate_backend(pid) from pg_stat_activity
                      where datname = current_database() and wait_event_type = 'Lock'`;
     while (!isOver && (await client.query(waiting)).rowCount === 0) await delay(10);
   }
@@ -203,48 +184,13 @@ describe('a database that goes away', () => {
       (error: unknown) => error,
     );
 
-  async function failedSearch(how: 'pg_terminate_backend' | 'pg_cancel_backend'): Promise<unknown> {
-    const url = await emptyDatabase();
-    const store = await open(url);
-    await store.apply([makeSnapshot(makeMessage())]);
-    const client = await connect(url);
-    await client.query('begin; lock table message in access exclusive mode');
-    const failure = failureOf(store.search(everything));
-    await interrupt(failure, url, how);
-    const error = await failure;
-    await client.query('rollback');
-    // The store gets over it by itself.
-    expect((await store.search(everything)).records.length).toBe(1);
-    await store.ping();
-    return error;
-  }
-
-  it('in the middle of a search is unavailable, and then available again', async () => {
-    expect(isDatabaseUnavailable(await failedSearch('pg_terminate_backend'))).toBe(true);
-    expect(isDatabaseUnavailable(await failedSearch('pg_cancel_backend'))).toBe(true);
-  });
-
-  it('with all idle connections is asked again over new ones', async () => {
-    const url = await emptyDatabase();
-    const store = await open(url, { connections: 3 });
-    await Promise.all(Array.from({ length: 6 }, () => store.ping()));
-    const client = await connect(url);
-    await client.query(
-      `select pg_terminate_backend(pid) from pg_stat_activity
-       where datname = current_database() and pid <> pg_backend_pid()`,
-    );
-    await delay(100);
-    await store.ping();
-    expect(await store.apply([makeSnapshot(makeMessage())])).toMatchObject({ created: 1 });
-  });
-
   it('in the middle of a batch has taken nothing of it', { tags: 'slow' }, async () => {
     const url = await emptyDatabase();
     const store = await open(url);
     const client = await connect(url);
     await client.query('begin; lock table history in access exclusive mode');
     const failed = failureOf(store.apply([makeSnapshot(makeMessage())]));
-    await interrupt(failed, url, 'pg_terminate_backend');
+    await interrupt(failed, url);
     expect(isDatabaseUnavailable(await failed)).toBe(true);
     await client.query('rollback');
     expect((await store.search(everything)).records).toEqual([]);

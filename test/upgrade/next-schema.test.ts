@@ -1,19 +1,19 @@
 /** This release beside the schema of the next one: what its programs say that run during the upgrade, and later. */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { stringify } from 'yaml';
 import { knownSchema } from '../../src/store/schema/migrate.ts';
 import { freePort } from '../chaos/deployment.ts';
 import { buildProgram, freshFolder, lanescan, type Running, start } from '../cli/program.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { makeMessage } from '../fixtures.ts';
-import { connectTo } from '../postgres.ts';
+import { connectTo, queryOnce } from '../postgres.ts';
+import { makeCcipWorld } from '../virtual-chain/ccip-chain.ts';
+import { startProvider } from '../virtual-chain/endpoint.ts';
 import { SECRET, startReceiver } from '../webhooks/receiver.ts';
-import { router, source, startCcipNode } from './ccip-chain.ts';
 import { markUpgraded } from './other-schemas.ts';
 
-const WAIT = { timeout: 120_000, interval: 50 };
 const running: Running[] = [];
 let database: TestDatabase;
 let next: number;
@@ -22,7 +22,7 @@ beforeEach(async () => {
   await buildProgram();
   database = await createTestDatabase();
   next = (await knownSchema()) + 1;
-}, 300_000);
+});
 afterEach(async () => {
   for (const { child, outcome } of running.splice(0)) {
     child.kill('SIGKILL');
@@ -40,18 +40,8 @@ function run(...args: readonly string[]): Running {
   return started;
 }
 
-async function query(...statements: readonly string[]): Promise<Record<string, unknown>[]> {
-  const client = await connectTo(database.url);
-  try {
-    let rows: Record<string, unknown>[] = [];
-    for (const statement of statements) ({ rows } = await client.query(statement));
-    return rows;
-  } finally {
-    await client.end();
-  }
-}
-
-const positionOf = async () => Number((await query('select position from store'))[0]?.position);
+const positionOf = async () =>
+  Number((await queryOnce(database.url, 'select position from store'))[0]?.position);
 
 async function upgrade(): Promise<void> {
   const client = await connectTo(database.url);
@@ -67,11 +57,10 @@ const lines = (count: number, first = 1) =>
 
 test('an import ends in words, and has written whole batches only', {
   tags: 'slow',
-  timeout: 240_000,
 }, async () => {
   const importing = run('import', '-');
   importing.child.stdin.write(lines(2_100));
-  await expect.poll(positionOf, WAIT).toBe(2_000);
+  await expect.poll(positionOf).toBe(2_000);
   await upgrade();
   importing.child.stdin.end(lines(100, 2_101));
   const { code, stderr } = await importing.outcome;
@@ -83,29 +72,30 @@ test('an import ends in words, and has written whole batches only', {
 
 test('indexers end or leave it, webhooks wait, and a server goes on answering; all of them say why', {
   tags: 'slow',
-  timeout: 300_000,
 }, async () => {
-  const node = await startCcipNode(20);
+  const { a: chain } = makeCcipWorld({ blocks: 400, messages: 40, head: 300, blockSeconds: 1 });
+  const node = await startProvider(chain);
+  onTestFinished(node.close);
   const receiver = await startReceiver();
   const config = path.join(freshFolder(), 'lanescan.yaml');
-  const settings = { rpc: [node.url.href], routers: [router], start: 0, finality: 5, pollSeconds: 0.1 };
+  const settings = { rpc: [node.url.href], routers: [chain.router], start: 0, finality: 5, pollSeconds: 0.1 };
   const port = await freePort();
   writeFileSync(
     config,
     stringify({
       port: Number(port),
-      networks: [{ network: source.name, requestsPerSecond: 5_000, ...settings }],
+      networks: [{ network: chain.network.name, requestsPerSecond: 5_000, ...settings }],
       webhooks: [{ name: 'ops', url: receiver.url, secret: `\${OPS_SECRET}`, allowPrivate: true }],
     }),
   );
   const indexing = run('index', '--config', config);
-  await expect.poll(positionOf, WAIT).toBeGreaterThan(10);
+  await expect.poll(positionOf).toBeGreaterThan(10);
   const serving = run('serve', '--index', '--config', config);
   await serving.untilSaid(/another indexer works on it/);
   await serving.untilSaid(/Webhook ops: this server delivers/);
 
   await upgrade();
-  node.chain.grow(3);
+  chain.grow(3);
   const ended = await indexing.outcome;
   expect(ended.stderr).toContain(words());
   expect(ended.stderr).not.toMatch(/^\s+at /m);

@@ -1,6 +1,6 @@
 // @module-tag slow: migrates databases beside writers; older-server.test.ts and next-schema.test.ts are the quick passes
 /** Migrations beside writers, and writers beside a newer schema, at the level of single transactions. */
-import pg from 'pg';
+import type pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { databaseSchema, knownSchema, migrate } from '../../src/store/schema/migrate.ts';
 import { tables } from '../../src/store/schema/tables.ts';
@@ -9,6 +9,7 @@ import { openStore, type Store } from '../../src/store/store.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { makeMessage, makeSnapshot } from '../fixtures.ts';
 import { operatorErrorOf } from '../operator-error.ts';
+import { connectTo } from '../postgres.ts';
 import { markUpgraded, nextMigrations } from './other-schemas.ts';
 
 const WAIT = { timeout: 120_000 };
@@ -16,9 +17,8 @@ let database: TestDatabase;
 const clients: pg.Client[] = [];
 
 async function connect(options = ''): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString: database.url, options });
+  const client = await connectTo(database.url, { options });
   clients.push(client);
-  await client.connect();
   return client;
 }
 

@@ -7,7 +7,7 @@ import type { DispatcherTimings } from '../../src/webhooks/dispatcher.ts';
 import { numbersUpTo as numbers } from '../api/live/live-server.ts';
 import { makeExecuted, makeExecutionDetails, makeMessage, makeSent, seenOn, sepolia } from '../fixtures.ts';
 import { listenWith } from '../listening.ts';
-import { connectTo } from '../postgres.ts';
+import { queryOnce } from '../postgres.ts';
 import {
   distinctIds,
   eventually,
@@ -323,15 +323,6 @@ describe('a receiver that fails', () => {
 });
 
 describe('bounds of a subscription', () => {
-  async function query(url: string, text: string): Promise<Record<string, unknown>[]> {
-    const client = await connectTo(url);
-    try {
-      return (await client.query(text)).rows;
-    } finally {
-      await client.end();
-    }
-  }
-
   test('four deliveries are under way at a time', async () => {
     const store = await openStoreForTest();
     const held: ServerResponse[] = [];
@@ -345,7 +336,7 @@ describe('bounds of a subscription', () => {
     await eventually(() => held.length).toBe(4);
     // Time for attempts that would be too many.
     await delay(100);
-    const rows = await query(store.url, 'select attempts from webhook_delivery order by attempts desc');
+    const rows = await queryOnce(store.url, 'select attempts from webhook_delivery order by attempts desc');
     expect(rows.map(({ attempts }) => attempts)).toEqual([1, 1, 1, 1, 0, 0, 0, 0, 0, 0]);
     isHolding = false;
     for (const response of held) response.end();
@@ -374,7 +365,7 @@ describe('bounds of a subscription', () => {
     tags: 'slow',
   }, async () => {
     const { store, receiver } = await startDelivering();
-    await query(
+    await queryOnce(
       store.url,
       `insert into webhook_delivery (message_id, subscription, position, next_attempt_at)
        select sha256(number::text::bytea), 'ops', 1000000 + number, now() + interval '1 h'
@@ -382,14 +373,14 @@ describe('bounds of a subscription', () => {
     );
     await store.apply([newMessage(1)]);
     const leasedUntil = async () =>
-      (await query(store.url, 'select leased_until::text as at from webhook_subscription'))[0]?.at;
+      (await queryOnce(store.url, 'select leased_until::text as at from webhook_subscription'))[0]?.at;
     // With each renewal of its lease the dispatcher looks for work.
     for (let renewals = 0; renewals < 3; renewals++) {
       const before = await leasedUntil();
       await eventually(leasedUntil).not.toBe(before);
     }
     expect((await store.webhooks.backlog())[0]).toMatchObject({ lag: 1, pending: 10_000, delivered: 0 });
-    await query(store.url, 'delete from webhook_delivery where position = 1000001');
+    await queryOnce(store.url, 'delete from webhook_delivery where position = 1000001');
     await eventually(() => receiver.accepted.map(({ id }) => id)).toEqual(['ops_1']);
   });
 

@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Store } from '../../src/store/store.ts';
-import { buildProgram, freshFolder, lanescan, start } from '../cli/program.ts';
+import { buildProgram, freshFolder, lanescan } from '../cli/program.ts';
 import {
   eventually,
   newMessage,
@@ -153,22 +153,6 @@ describe('the program', () => {
     expect(stderr).toMatch(/webhooks\[0\]\.secret in .* needs the variable SECRET, which is not set/);
     expect(code).toBe(1);
     expect((await lanescan(['search', '--config', config], { env })).code).toBe(0);
-  });
-
-  test('serve delivers while it runs, and stops at SIGTERM', { tags: 'slow' }, async () => {
-    await buildProgram();
-    const server = start(['serve', '--port', '0', '--config', config], {
-      env: { DATABASE_URL: store.url, SECRET },
-    });
-    await server.untilSaid(/Webhook ops: this server delivers/);
-    await store.apply([newMessage(1)]);
-    await eventually(() => receiver.accepted.length).toBe(1);
-    await untilSettled(store);
-    server.child.kill('SIGTERM');
-    const { code, stderr } = await server.outcome;
-    expect(code).toBe(0);
-    expect(stderr).not.toMatch(/secret-path|whsec/);
-    expect((await store.webhooks.backlog())[0]?.isServed).toBe(false);
   });
 
   test('every command of docs/api/webhooks.md works as it stands', { tags: 'slow' }, async () => {

@@ -2,6 +2,7 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished } from 'vitest';
+import type { ChangeEvent } from '../../src/api/routes/history-schema.ts';
 import { readSetting } from '../../src/base/settings.ts';
 import type { Message } from '../../src/domain/message.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
@@ -25,14 +26,7 @@ export interface Receipt {
 export interface WebhookBody {
   readonly type: string;
   readonly timestamp: string;
-  readonly data: {
-    readonly position: string;
-    readonly version: number;
-    readonly change: string;
-    readonly status: string;
-    readonly previousStatus: string | null;
-    readonly message: Message;
-  };
+  readonly data: ChangeEvent & { readonly version: number };
 }
 
 export interface Reply {
@@ -42,18 +36,9 @@ export interface Reply {
   readonly afterMs?: number;
 }
 
-export interface Receiver {
-  readonly url: string;
-  readonly port: number;
-  /** Every request, in the order of arrival. */
-  readonly receipts: Receipt[];
-  readonly accepted: readonly Receipt[];
-  /** What it answers from now on. */
-  reply: (receipt: Receipt) => Reply;
-  close(): Promise<void>;
-}
+export type Receiver = Awaited<ReturnType<typeof startReceiver>>;
 
-export async function startReceiver(port = 0): Promise<Receiver> {
+export async function startReceiver(port = 0) {
   const receipts: Receipt[] = [];
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -75,16 +60,18 @@ export async function startReceiver(port = 0): Promise<Receiver> {
   });
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   const actual = (server.address() as AddressInfo).port;
-  const receiver: Receiver = {
+  const receiver = {
     url: `http://127.0.0.1:${actual}/hook`,
     port: actual,
+    /** Every request, in the order of arrival. */
     receipts,
     get accepted() {
       return receipts.filter(({ accepted }) => accepted);
     },
-    reply: () => ({ status: 200 }),
+    /** What it answers from now on. */
+    reply: (_receipt: Receipt): Reply => ({ status: 200 }),
     close: () =>
-      new Promise((resolve) => {
+      new Promise<void>((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
       }),
@@ -127,16 +114,12 @@ export async function openAgain(url: string): Promise<Store> {
   return store;
 }
 
-export interface RunningDispatcher extends Dispatcher {
-  readonly log: readonly string[];
-}
-
 /** Runs until the test ends, and waits until its subscriptions have their place in the history. */
 export async function runDispatcher(
   store: Store,
   subscriptions: readonly Subscription[],
   given: Partial<DispatcherOptions> = {},
-): Promise<RunningDispatcher> {
+): Promise<Dispatcher & { readonly log: readonly string[] }> {
   const log: string[] = [];
   const write = (line: string) => void log.push(line);
   const dispatcher = startDispatcher({
@@ -156,7 +139,7 @@ export async function runDispatcher(
   };
   onTestFinished(stop);
   await expect
-    .poll(async () => (await store.webhooks.backlog()).length, { interval: 10, timeout: 120_000 })
+    .poll(async () => (await store.webhooks.backlog()).length, { interval: 10 })
     .toBeGreaterThanOrEqual(subscriptions.length);
   return { stop, log };
 }
@@ -176,17 +159,14 @@ export const statusesOnTheWay = ['SENT', 'COMMITTED', 'BLESSED', 'SUCCESS'] as c
 
 /** Polls with the patience that a busy machine needs. */
 export function eventually<T>(read: () => T, options: { interval?: number } = {}) {
-  return expect.poll(read, { interval: 20, timeout: 120_000, ...options });
+  return expect.poll(read, { interval: 20, ...options });
 }
 
 /** Waits until nothing is owed any more. */
 export async function untilSettled(store: Store): Promise<void> {
-  await expect
-    .poll(async () => (await store.webhooks.backlog()).map(({ lag, pending }) => ({ lag, pending })), {
-      interval: 20,
-      timeout: 120_000,
-    })
-    .toEqual((await store.webhooks.backlog()).map(() => ({ lag: 0, pending: 0 })));
+  await eventually(async () =>
+    (await store.webhooks.backlog()).map(({ lag, pending }) => ({ lag, pending })),
+  ).toEqual((await store.webhooks.backlog()).map(() => ({ lag: 0, pending: 0 })));
 }
 
 /** Of each message, the versions in the order in which they were accepted for the first time. */

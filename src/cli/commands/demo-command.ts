@@ -1,7 +1,8 @@
 import type { Logger } from 'pino';
+import type { Fact } from '../../domain/facts.ts';
 import { createSimulation, type Simulation } from '../../ingest/demo/simulation.ts';
 import { untilLater } from '../../ingest/work.ts';
-import { openStore, type Store } from '../../store/store.ts';
+import { isDatabaseUnavailable, openStore, type Store } from '../../store/store.ts';
 import type { Command } from '../command.ts';
 import { loadAbis } from '../config/abi-folder.ts';
 import { type ConfigFlags, databasePlace } from '../config/config.ts';
@@ -60,7 +61,7 @@ Examples:
         log,
         store,
         webhooks,
-        alongside: (signal) => liveTraffic(simulation, store, signal),
+        alongside: (signal) => liveTraffic(simulation, store, log, signal),
       });
     });
 }
@@ -96,9 +97,33 @@ async function generateHistory(
   log.info(`${messages.toLocaleString('en')} simulated messages on ${simulation.networks.length} networks`);
 }
 
-async function liveTraffic(simulation: Simulation, store: Store, signal: AbortSignal): Promise<void> {
+async function liveTraffic(
+  simulation: Simulation,
+  store: Store,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<void> {
   while (!signal.aborted) {
-    for (const facts of simulation.factsUntil(new Date())) await store.apply(facts);
+    for (const facts of simulation.factsUntil(new Date())) await applyWithRetry(store, facts, log, signal);
     await untilLater(STEP_INTERVAL_MS, signal);
+  }
+}
+
+/** Retries while the database is away, as a server does. */
+async function applyWithRetry(
+  store: Store,
+  facts: readonly Fact[],
+  log: Logger,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let isFirst = true; !signal.aborted; isFirst = false) {
+    try {
+      await store.apply(facts);
+      return;
+    } catch (error) {
+      if (!isDatabaseUnavailable(error)) throw error;
+      if (isFirst) log.warn('The database does not answer; the simulation continues when it does');
+      await untilLater(STEP_INTERVAL_MS, signal);
+    }
   }
 }

@@ -18,7 +18,7 @@ import {
   expectFreshRequestId,
   type RunningServer,
   sendBytes,
-  startServer,
+  serverForAll,
   startSimulatedServer,
 } from '../running-server.ts';
 
@@ -32,13 +32,11 @@ const unescaped = (text: string) =>
     .replaceAll('&#39;', "'")
     .replaceAll('&amp;', '&');
 
-let server: RunningServer;
+const server = serverForAll([exampleMessage]);
 let page: string;
 beforeAll(async () => {
-  server = await startServer([exampleMessage]);
   page = (await server.ask('/docs')).text;
 });
-afterAll(() => server.close());
 
 describe('the page', () => {
   test('is HTML that may load nothing, and run one script', async () => {
@@ -130,11 +128,6 @@ describe('the page', () => {
   });
 });
 
-test('the page does not depend on the host that a client names: it is cached', async () => {
-  for (const host of ['lanescan.example', 'evil.example:1', `"><b>'`])
-    expect((await server.ask('/docs', { headers: { host, 'x-forwarded-proto': 'https' } })).text).toBe(page);
-});
-
 test('every operation that ends has a form with its parameters', () => {
   const forms = all(page, /<form class="try" data-path="([^"]*)"/g);
   const finite = Object.keys(document.paths).filter((path) => !/stream|export/.test(path));
@@ -187,38 +180,6 @@ test('whatever stands in the document is shown as text', () => {
   }
 });
 
-describe('colours', () => {
-  const tokens = [...docsPageStyle.matchAll(/--([\w-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\);/g)];
-  const theme = (group: number) => Object.fromEntries(tokens.map((token) => [token[1], token[group]]));
-  const luminance = (colour = '#000000') => {
-    const [r = 0, g = 0, b = 0] = [1, 3, 5]
-      .map((start) => Number.parseInt(colour.slice(start, start + 2), 16) / 255)
-      .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  };
-  const contrast = (one?: string, other?: string) => {
-    const [darker = 0, lighter = 0] = [luminance(one), luminance(other)].sort((a, b) => a - b);
-    return (lighter + 0.05) / (darker + 0.05);
-  };
-
-  test.each([
-    ['light', theme(2)],
-    ['dark', theme(3)],
-  ])('of text reach AA contrast when it is %s', (_scheme, colours) => {
-    const onSurface = ['text', 'muted', 'accent', 'waiting', 'moving', 'verified', 'done', 'failed'];
-    const onRaised = ['text', 'muted', 'accent', 'string', 'literal'];
-    const pairs = [
-      ...onSurface.map((name) => [name, 'surface'] as const),
-      ...onRaised.map((name) => [name, 'raised'] as const),
-      ['accent', 'accent-soft'] as const,
-      ['warning', 'warning-soft'] as const,
-    ];
-    for (const [ink, paper] of pairs) {
-      expect(contrast(colours[ink], colours[paper]), `${ink} on ${paper}`).toBeGreaterThanOrEqual(4.5);
-    }
-  });
-});
-
 describe('a store of simulated data', () => {
   let demo: RunningServer;
   const message = makeMessage();
@@ -252,13 +213,6 @@ describe('a store of simulated data', () => {
       expect({ status, simulated: headers['x-lanescan-simulated'] }).toEqual({ status, simulated: 'true' });
       expectFreshRequestId(headers);
     }
-  });
-
-  test('is told by /readyz and by a banner on /docs', async () => {
-    expect((await demo.ask('/readyz')).json<unknown>()).toMatchObject({ status: 'ready', simulated: true });
-    const { text } = await demo.ask('/docs');
-    expect(text).toMatch(/<div class="banner" role="note"><p><strong>Simulated data\.<\/strong>/);
-    expect(text).toMatch(/<title>.*simulated.*<\/title>/);
   });
 
   test('which a real one is not', async () => {

@@ -2,6 +2,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, test } from 'vitest';
 import { historyRoutes } from '../../../src/api/routes/history-route.ts';
+import type { History } from '../../../src/api/routes/history-schema.ts';
 import type { Fact } from '../../../src/domain/facts.ts';
 import { MAX_HISTORY_ROWS } from '../../../src/domain/filters/query.ts';
 import type { Message } from '../../../src/domain/message.ts';
@@ -21,14 +22,6 @@ import {
 import { connectTo } from '../../postgres.ts';
 import { serverForAll } from '../running-server.ts';
 
-interface HistoryBody {
-  readonly messageId: string;
-  readonly status: string | null;
-  readonly stages: readonly Record<string, unknown>[];
-  readonly changes: readonly Record<string, unknown>[];
-  readonly truncated?: true;
-}
-
 const documented = new Ajv2020({ strict: false, validateFormats: false }).compile(
   historyRoutes[0]?.success.schema ?? false,
 );
@@ -40,12 +33,12 @@ const fresh = (version = '1.6.0') => makeSubject(version, ++number);
 const own = (kind: 'Committed' | 'Blessed', message: Message, block: number) =>
   makeRange(kind, message, Number(message.sequenceNumber), Number(message.sequenceNumber), block);
 
-async function historyOf({ messageId }: Pick<Message, 'messageId'>): Promise<HistoryBody> {
+async function historyOf({ messageId }: Pick<Message, 'messageId'>): Promise<History> {
   const answer = await server.ask(`/v2/messages/${messageId}/history`);
   expect(answer.status).toBe(200);
   const isAsDocumented = documented(answer.json());
   expect({ isAsDocumented, errors: documented.errors }).toEqual({ isAsDocumented: true, errors: null });
-  return answer.json<HistoryBody>();
+  return answer.json<History>();
 }
 
 const told = async (facts: readonly Fact[]) => {
@@ -58,7 +51,7 @@ const life = (message: Message): Fact[] => [
   own('Blessed', message, 4100),
   makeExecuted(message, true, 5000),
 ];
-const statusesOf = (entries: readonly Record<string, unknown>[]) => entries.map(({ status }) => status);
+const statusesOf = (entries: readonly { readonly status: string }[]) => entries.map(({ status }) => status);
 const wholeLife = ['SENT', 'SOURCE_FINALIZED', 'COMMITTED', 'BLESSED', 'SUCCESS'];
 
 describe('a message', () => {

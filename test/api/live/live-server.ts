@@ -3,7 +3,7 @@ import { type ClientRequest, request as httpRequest, type IncomingMessage } from
 import { setTimeout as delay } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import type { LiveLimits } from '../../../src/api/live/live.ts';
-import type { Attempt } from '../../../src/api/routes/history-schema.ts';
+import type { ChangeEvent } from '../../../src/api/routes/history-schema.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import { openStore } from '../../../src/store/store.ts';
 import { createTestDatabase } from '../../database.ts';
@@ -32,13 +32,9 @@ export interface StreamEvent {
   readonly data: ChangeData;
 }
 
-export interface ChangeData {
-  readonly position: string;
-  readonly change: 'created' | 'updated' | 'removed';
-  readonly status: Message['status'];
-  readonly previousStatus: Message['status'] | null;
+export interface ChangeData extends ChangeEvent {
   readonly message: Message;
-  readonly attempt?: Attempt;
+  /** Of `dropped` and `closing`. */
   readonly reason: string;
 }
 
@@ -86,10 +82,10 @@ export class EventReader {
   }
 
   /** Reads all changes since the first, and after each break those after the last that it has seen. */
-  async follow(serverUrl: () => string | undefined, isOver: () => boolean): Promise<void> {
+  async follow(serverUrl: () => string | undefined, isOver: () => boolean, query = ''): Promise<void> {
     while (!isOver()) {
       try {
-        await this.connect(`${serverUrl()}/v2/messages/stream?view=summary&after=0`);
+        await this.connect(`${serverUrl()}/v2/messages/stream?view=summary&after=0${query}`);
         if (this.response?.statusCode === 200) await this.ended;
         else await this.disconnect();
       } catch {
@@ -143,7 +139,8 @@ export async function readStream(url: string, headers?: Record<string, string>):
   return reader;
 }
 
-export async function until(isTrue: () => boolean | Promise<boolean>, timeoutMs = 60_000): Promise<void> {
+/** The time is generous, for machines that are slow or busy: it ends what hangs. */
+export async function until(isTrue: () => boolean | Promise<boolean>, timeoutMs = 300_000): Promise<void> {
   const deadline = Date.now() + timeoutMs;
   while (!(await isTrue())) {
     if (Date.now() > deadline) throw new Error(`Not within ${timeoutMs} ms: ${isTrue}`);

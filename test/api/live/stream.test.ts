@@ -2,7 +2,6 @@
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
-import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createChangeFeed, type FeedChange } from '../../../src/api/live/change-feed.ts';
 import type { Fact } from '../../../src/domain/facts.ts';
@@ -25,7 +24,7 @@ import {
   rangesAround,
   sepolia,
 } from '../../fixtures.ts';
-import { connectTo } from '../../postgres.ts';
+import { connectForTest, connectTo } from '../../postgres.ts';
 import type { ErrorBody } from '../running-server.ts';
 import { EventReader, numbersUpTo, readStream, startServers, until, untilFollowing } from './live-server.ts';
 
@@ -404,12 +403,8 @@ describe('a slow reader', () => {
 test('one read of the history at a time runs for streams that catch up; the others wait for their turn', async () => {
   const [server] = await startServers({});
   await server.store.apply(messages(3).map(makeSnapshot));
-  const [locker, monitor] = [new pg.Client(server.store.url), new pg.Client(server.store.url)];
-  for (const client of [locker, monitor]) await client.connect();
-  onTestFinished(async () => {
-    await locker.end();
-    await monitor.end();
-  });
+  const locker = await connectForTest(server.store.url);
+  const monitor = await connectForTest(server.store.url);
   await locker.query('begin; lock table history in access exclusive mode');
   const places = [0, 0, 0, 1, 1, 2];
   const readers = await Promise.all(places.map((place) => readStream(stream(server, `?after=${place}`))));

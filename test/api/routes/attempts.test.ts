@@ -4,12 +4,12 @@ import type { Attempts } from '../../../src/api/routes/history-schema.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import { parseMessage } from '../../../src/domain/records/message-parser.ts';
 import { readCsv } from '../../export/csv.ts';
+import { encodeError, inReceiver } from '../../fixtures/revert-data.ts';
 import { makeExecuted, makeExecutionDetails, makeMessage, makeSent } from '../../fixtures.ts';
 import { readStream, startServers, until } from '../live/live-server.ts';
 import { startServer } from '../running-server.ts';
 
-/** `ReceiverError(EnforcedPause())`. */
-const PAUSED = `0x0a8d6e8c${'20'.padStart(64, '0')}${'4'.padStart(64, '0')}${'d93c0665'.padEnd(64, '0')}`;
+const PAUSED = inReceiver(encodeError('EnforcedPause()'));
 const message = makeMessage();
 const failed = (blockNumber: number, subject = message) => [
   makeExecuted(subject, false, blockNumber),

@@ -1,11 +1,10 @@
 /** Failed messages by reason: the counts are those of the messages, and one pass serves every window and lane. */
-import { encodeErrorResult, parseAbi } from 'viem';
 import { describe, expect, test } from 'vitest';
 import type { Failures, MessageReasons } from '../../../src/api/routes/history-schema.ts';
 import type { Fact } from '../../../src/domain/facts.ts';
 import type { Message } from '../../../src/domain/message.ts';
+import { encodeError, encodeText, inReceiver, inToken, rateLimit } from '../../fixtures/revert-data.ts';
 import {
-  evmAddress,
   fuji,
   hashOf,
   makeExecuted,
@@ -18,23 +17,7 @@ import {
 } from '../../fixtures.ts';
 import { startServer } from '../running-server.ts';
 
-const abi = parseAbi([
-  'error Error(string message)',
-  'error Panic(uint256 code)',
-  'error EnforcedPause()',
-  'error TokenRateLimitReached(uint256 minWaitInSeconds, uint256 available, address tokenAddress)',
-  'error TooSpicy(uint8 level)',
-  'error ReceiverError(bytes err)',
-  'error TokenHandlingError(address target, bytes err)',
-]);
-type ErrorName = (typeof abi)[number]['name'];
-const encode = (errorName: ErrorName, args: readonly unknown[] = []) =>
-  encodeErrorResult({ abi, errorName, args } as never);
-const inReceiver = (data: string) => encode('ReceiverError', [data]);
-const inToken = (data: string) => encode('TokenHandlingError', [evmAddress('token'), data]);
-const rateLimit = (seconds: bigint) =>
-  inToken(encode('TokenRateLimitReached', [seconds, 5n, evmAddress('token')]));
-
+const limited = (seconds: bigint) => inToken(rateLimit(seconds));
 const LIMITED = "The token or its pool says: the token pool's rate limit is used up";
 
 const DAY_MS = 86_400_000;
@@ -72,22 +55,22 @@ describe('GET /v2/stats/failures', () => {
     const { store, ask } = await serve();
     const back = { sourceNetworkInfo: fuji, destNetworkInfo: sepolia };
     const all = [
-      failedMessage(1, rateLimit(10n)),
-      failedMessage(2, rateLimit(3_600n)),
-      failedMessage(3, rateLimit(99n), back),
-      failedMessage(4, inReceiver(encode('Error', ['order 17 is closed']))),
-      failedMessage(5, inReceiver(encode('Error', ['order 18 is closed']))),
-      failedMessage(6, inReceiver(encode('Error', ['something else']))),
-      failedMessage(7, inReceiver(encode('Panic', [18n]))),
-      failedMessage(8, inReceiver(encode('EnforcedPause'))),
-      failedMessage(9, inToken(encode('EnforcedPause'))),
-      failedMessage(10, inReceiver(encode('TooSpicy', [9]))),
+      failedMessage(1, limited(10n)),
+      failedMessage(2, limited(3_600n)),
+      failedMessage(3, limited(99n), back),
+      failedMessage(4, inReceiver(encodeText('order 17 is closed'))),
+      failedMessage(5, inReceiver(encodeText('order 18 is closed'))),
+      failedMessage(6, inReceiver(encodeText('something else'))),
+      failedMessage(7, inReceiver(encodeError('Panic(uint256)', 18n))),
+      failedMessage(8, inReceiver(encodeError('EnforcedPause()'))),
+      failedMessage(9, inToken(encodeError('EnforcedPause()'))),
+      failedMessage(10, inReceiver(encodeError('TooSpicy(uint8)', 9))),
       failedMessage(11, inReceiver('0x'), { gasUsed: '900000' }),
       failedMessage(12, inReceiver('0x'), { gasUsed: '100' }),
       failedMessage(13, null),
     ];
     await store.apply(all.flatMap(({ facts }) => facts));
-    const rescued = failedMessage(14, rateLimit(1n));
+    const rescued = failedMessage(14, limited(1n));
     await store.apply([...rescued.facts, makeExecuted(rescued.message, true, 6000)]);
 
     const body = (await ask('/v2/stats/failures')).json<Failures>();
@@ -103,7 +86,7 @@ describe('GET /v2/stats/failures', () => {
       ['TokenRateLimitReached', LIMITED, 'anyone', 3],
       ['Error', 'The receiver reverted with “order 18 is closed”', 'receiver-owner', 2],
     ]);
-    const unknown = encode('TooSpicy', [9]).slice(0, 10);
+    const unknown = encodeError('TooSpicy(uint8)', 9).slice(0, 10);
     expect(brief.slice(2)).toEqual(
       expect.arrayContaining([
         ['Error', 'The receiver reverted with “something else”', 'receiver-owner', 1],
@@ -133,9 +116,9 @@ describe('GET /v2/stats/failures', () => {
     const { store, ask } = await serve();
     const back = { sourceNetworkInfo: fuji, destNetworkInfo: sepolia };
     const all = [
-      failedMessage(1, rateLimit(1n)),
-      failedMessage(2, rateLimit(1n), { ...back, daysAgo: 3 }),
-      failedMessage(3, inReceiver(encode('EnforcedPause')), { daysAgo: 40 }),
+      failedMessage(1, limited(1n)),
+      failedMessage(2, limited(1n), { ...back, daysAgo: 3 }),
+      failedMessage(3, inReceiver(encodeError('EnforcedPause()')), { daysAgo: 40 }),
     ];
     await store.apply(all.flatMap(({ facts }) => facts));
     const figures = async (query: string) => {
@@ -155,9 +138,7 @@ describe('GET /v2/stats/failures', () => {
   test('lists 50 reasons and counts the rest; hostile texts stay text', async () => {
     const { store, ask } = await serve();
     const words = (n: number) => `<b>${String.fromCharCode(97 + (n % 26))}${'x'.repeat(n)}\u202e\u0000`;
-    const all = Array.from({ length: 60 }, (_, n) =>
-      failedMessage(n + 1, inReceiver(encode('Error', [words(n)]))),
-    );
+    const all = Array.from({ length: 60 }, (_, n) => failedMessage(n + 1, inReceiver(encodeText(words(n)))));
     await store.apply(all.flatMap(({ facts }) => facts));
     const body = (await ask('/v2/stats/failures')).json<Failures>();
     expect(body.reasons).toHaveLength(50);
@@ -167,7 +148,7 @@ describe('GET /v2/stats/failures', () => {
 
   test('follows the messages: what is rescued leaves, what is new comes', async () => {
     const { store, ask } = await serve();
-    const { message, facts } = failedMessage(1, rateLimit(1n));
+    const { message, facts } = failedMessage(1, limited(1n));
     const failedNow = async () => (await ask('/v2/stats/failures')).json<Failures>().counted;
     expect(await failedNow()).toBe(0);
     await store.apply(facts);
@@ -179,8 +160,8 @@ describe('GET /v2/stats/failures', () => {
 
 test('reasons of given messages come in their order; others are left out', async () => {
   const { store, ask } = await serve();
-  const paused = failedMessage(1, inReceiver(encode('EnforcedPause')));
-  const rescued = failedMessage(2, rateLimit(1n));
+  const paused = failedMessage(1, inReceiver(encodeError('EnforcedPause()')));
+  const rescued = failedMessage(2, limited(1n));
   const imported = makeMessage({ number: 3, status: 'FAILED' });
   await store.apply([...paused.facts, ...rescued.facts, makeExecuted(rescued.message, true, 9000)]);
   await store.apply([makeSnapshot(imported), makeSnapshot(makeMessage({ number: 4 }))]);

@@ -1,23 +1,15 @@
 /** Return data that somebody made to break or to deceive: it changes no record, and every path answers. */
-import { encodeErrorResult, type Hex, parseAbi } from 'viem';
+import type { Hex } from 'viem';
 import { expect, test } from 'vitest';
 import type { Attempts, Failures, MessageReasons } from '../../../src/api/routes/history-schema.ts';
 import { lanescan } from '../../cli/program.ts';
-import { evmAddress, makeExecuted, makeExecutionDetails, makeMessage, makeSent } from '../../fixtures.ts';
+import { encodeError, encodeText, inReceiver, inToken, rateLimit } from '../../fixtures/revert-data.ts';
+import { makeExecuted, makeExecutionDetails, makeMessage, makeSent } from '../../fixtures.ts';
 import { startServer } from '../running-server.ts';
 
-const abi = parseAbi([
-  'error Error(string message)',
-  'error ReceiverError(bytes err)',
-  'error TokenHandlingError(address target, bytes err)',
-  'error CursedByRMN()',
-  'error AlreadyExecuted(uint64 sequenceNumber)',
-  'error TokenRateLimitReached(uint256 minWaitInSeconds, uint256 available, address tokenAddress)',
-]);
-const text = (message: string) => encodeErrorResult({ abi, errorName: 'Error', args: [message] });
 const recursive = () => {
-  let data = text('end');
-  while (data.length < 8_000) data = encodeErrorResult({ abi, errorName: 'ReceiverError', args: [data] });
+  let data = encodeText('end');
+  while (data.length < 8_000) data = inReceiver(data);
   return data;
 };
 /** As much of it as indexers keep. */
@@ -25,8 +17,8 @@ const kept = (data: string) => data.slice(0, 2 + 2 * 4_096);
 const DISGUISE = 'pay\u202e\u0000\u001b[2J<script>alert(1)</script>\u2066\ud7ff';
 
 const hostile: readonly string[] = [
-  kept(text('x'.repeat(1_000_000))),
-  kept(text(DISGUISE)),
+  kept(encodeText('x'.repeat(1_000_000))),
+  kept(encodeText(DISGUISE)),
   kept(recursive()),
   // The length of the text is beyond all data, and the text is not UTF-8.
   `0x08c379a0${'20'.padStart(64, '0')}${'f'.repeat(64)}${'fffec328'.repeat(16)}`,
@@ -65,32 +57,18 @@ test('hostile return data changes no record and breaks no answer', async () => {
 
 test('no receiver and no pool speaks for CCIP: not in attempts, reasons, groups, exports or on the command line', async () => {
   const { store, ask, url } = await startServer([], { failureReportMaxAgeMs: 0 });
-  const token = evmAddress('token') as Hex;
-  const encode = (errorName: (typeof abi)[number]['name'], args: readonly unknown[] = []) =>
-    encodeErrorResult({ abi, errorName, args } as never);
-  const decade = encode('TokenRateLimitReached', [315_360_000n, 5n, token]);
+  const decade = rateLimit(315_360_000n);
+  const cursed = encodeError('CursedByRMN()');
   const claims: readonly (readonly [data: Hex, saidBy: string, title: RegExp])[] = [
+    [inReceiver(cursed), 'receiver', /^The receiver reverted with CursedByRMN$/],
     [
-      encode('ReceiverError', [encode('CursedByRMN')]),
-      'receiver',
-      /^The receiver reverted with CursedByRMN$/,
-    ],
-    [
-      encode('ReceiverError', [encode('AlreadyExecuted', [1n])]),
+      inReceiver(encodeError('AlreadyExecuted(uint64)', 1n)),
       'receiver',
       /^The receiver reverted with AlreadyExecuted$/,
     ],
-    [encode('ReceiverError', [decade]), 'receiver', /^The receiver reverted with TokenRateLimitReached$/],
-    [
-      encode('TokenHandlingError', [token, encode('ReceiverError', [encode('CursedByRMN')])]),
-      'token-pool',
-      /^The token or its pool reverted with CursedByRMN$/,
-    ],
-    [
-      encode('TokenHandlingError', [token, decade]),
-      'token-pool',
-      /^The token or its pool says: the token pool's rate limit is used up$/,
-    ],
+    [inReceiver(decade), 'receiver', /^The receiver reverted with TokenRateLimitReached$/],
+    [inToken(inReceiver(cursed)), 'token-pool', /^The token or its pool reverted with CursedByRMN$/],
+    [inToken(decade), 'token-pool', /^The token or its pool says: the token pool's rate limit is used up$/],
   ];
   const messages = claims.map((_, index) =>
     makeMessage({ number: 500 + index, sendTimestamp: new Date().toISOString() }),

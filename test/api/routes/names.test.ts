@@ -21,7 +21,7 @@ import {
   sepolia,
   solanaDevnet,
 } from '../../fixtures.ts';
-import { type RunningServer, startServer } from '../running-server.ts';
+import { serverForAll } from '../running-server.ts';
 
 const message = makeMessage({ number: 7, tokenAmounts: [makeToken(sepolia, fuji, 'LINK')] });
 const token = message.tokenAmounts[0]?.sourceTokenAddress ?? '';
@@ -29,15 +29,13 @@ const feeToken = message.fees.fixedFeesDetails.tokenAddress;
 const bytesOf = (address: string) => parseAddress(address, 'EVM')?.bytes ?? '';
 const FAKE = '<b>USDC</b>';
 
-let server: RunningServer;
+const server = serverForAll([message]);
 beforeAll(async () => {
-  server = await startServer([message]);
   await server.store.index.tokens.discover();
   await server.store.index.tokens.write(sepolia.chainSelector, [
     { bytes: bytesOf(token), claims: { symbol: 'LINK', name: 'ChainLink', decimals: 18 }, dueInMs: 1e9 },
     { bytes: bytesOf(feeToken), claims: { symbol: FAKE, name: null, decimals: 6 }, dueInMs: 1e9 },
   ]);
-  return () => server.close();
 });
 afterEach(() => {
   defineTokens([]);

@@ -1,50 +1,42 @@
 /** What the service says while its database is away, and that it comes back by itself. */
-
-import pg from 'pg';
 import { describe, expect, test } from 'vitest';
-import { databaseHost } from '../../database.ts';
-import { connectForTest } from '../../postgres.ts';
+import type { TestDatabase } from '../../database.ts';
+import { connectForTest, queryOnce, urlOfDatabase } from '../../postgres.ts';
 import { expectError, expectFreshRequestId, type SearchBody, startServerForTest } from '../running-server.ts';
 import { expectUnavailable, message, serveOnCable } from './database-cable.ts';
 
 const databasePaths = ['/readyz', '/v2/messages', '/messages?limit=5', `/v2/messages/${message.messageId}`];
 
-async function administer(statement: string): Promise<void> {
-  const client = new pg.Client({ host: await databaseHost(), user: 'lanescan', database: 'postgres' });
-  await client.connect();
-  await client.query(statement);
-  await client.end();
-}
+const administer = ({ url }: TestDatabase, statement: string) =>
+  queryOnce(urlOfDatabase(url, 'postgres'), statement);
 
-describe('while the database answers', () => {
-  test('/healthz and /readyz say so', async () => {
-    const server = await startServerForTest();
-    const health = await server.ask('/healthz');
-    expect({ status: health.status, body: health.json<unknown>() }).toEqual({
-      status: 200,
-      body: { status: 'ok' },
-    });
-    // A busy server calls `unknown` what it cannot read in time.
-    const ready = async () => {
-      const { status, json } = await server.ask('/readyz');
-      return { status, body: json<unknown>() };
-    };
-    await expect.poll(ready, { timeout: 120_000 }).toEqual({
-      status: 200,
-      body: {
-        status: 'ready',
-        simulated: false,
-        checks: {
-          database: 'ok',
-          indexing: 'not configured',
-          mirror: 'not configured',
-          changes: { feed: 'idle', listener: 'idle' },
-        },
-      },
-    });
-    expectFreshRequestId(health.headers);
-    expectFreshRequestId((await server.ask('/readyz')).headers);
+test('while the database answers /healthz and /readyz say so', async () => {
+  const server = await startServerForTest();
+  const health = await server.ask('/healthz');
+  expect({ status: health.status, body: health.json<unknown>() }).toEqual({
+    status: 200,
+    body: { status: 'ok' },
   });
+  // A busy server calls `unknown` what it cannot read in time.
+  const ready = async () => {
+    const { status, json } = await server.ask('/readyz');
+    return { status, body: json<unknown>() };
+  };
+  await expect.poll(ready).toEqual({
+    status: 200,
+    body: {
+      status: 'ready',
+      simulated: false,
+      checks: {
+        database: 'ok',
+        indexing: 'not configured',
+        mirror: 'not configured',
+        changes: { feed: 'idle', listener: 'idle' },
+      },
+    },
+  });
+  expectFreshRequestId(health.headers);
+  expectFreshRequestId((await server.ask('/readyz')).headers);
 });
 
 test('an idle connection is kept for 72 s, longer than proxies keep theirs', async () => {
@@ -117,7 +109,10 @@ describe('while the database is away', () => {
     const { server, database } = await serveOnCable(3);
     const name = new URL(database.url).pathname.slice(1);
     await Promise.all(Array.from({ length: 3 }, () => server.ask('/v2/messages')));
-    await administer(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`);
+    await administer(
+      database,
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`,
+    );
     // Each connection can fail one request before the server has noticed its end.
     const status = async () => {
       const answer = await server.ask('/v2/messages');
@@ -130,34 +125,35 @@ describe('while the database is away', () => {
   test('a database that is dropped, or that lets nobody in, is away too', async () => {
     const { server, database } = await serveOnCable(3);
     const name = new URL(database.url).pathname.slice(1);
-    await administer(`alter database ${name} allow_connections false`);
-    await administer(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`);
+    await administer(database, `alter database ${name} allow_connections false`);
+    await administer(
+      database,
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`,
+    );
     for (let i = 0; i < 3; i++) expectUnavailable(await server.ask('/readyz'));
-    await administer(`alter database ${name} allow_connections true`);
+    await administer(database, `alter database ${name} allow_connections true`);
     expect((await server.ask('/readyz')).status).toBe(200);
     await database.drop();
     for (let i = 0; i < 3; i++) expectUnavailable(await server.ask('/readyz'));
   });
 });
 
-describe('a fault of our own', () => {
-  test('is a 500 that shows nothing of the inside, and stands in the log under its request id', async () => {
-    const server = await startServerForTest([message]);
-    const client = await connectForTest(server.store.url);
+test('a fault of our own is a 500 that shows nothing of the inside, and stands in the log under its request id', async () => {
+  const server = await startServerForTest([message]);
+  const client = await connectForTest(server.store.url);
 
-    await client.query('alter table message rename to message_elsewhere');
-    for (const path of databasePaths.slice(1)) {
-      const answer = await server.ask(path);
-      const body = expectError(answer, 500, 'INTERNAL_SERVER_ERROR');
-      expect(body.details).toEqual([]);
-      expect(answer.text).not.toMatch(/message_elsewhere|does not exist|42P01/);
-      const logged = server.log.map((line) => JSON.parse(line)).find(({ err }) => err);
-      expect(logged.err.message).toContain('does not exist');
-      expect(server.log.some((line) => line.includes(body.requestId))).toBe(true);
-    }
-    expect((await server.ask('/readyz')).status).toBe(200);
+  await client.query('alter table message rename to message_elsewhere');
+  for (const path of databasePaths.slice(1)) {
+    const answer = await server.ask(path);
+    const body = expectError(answer, 500, 'INTERNAL_SERVER_ERROR');
+    expect(body.details).toEqual([]);
+    expect(answer.text).not.toMatch(/message_elsewhere|does not exist|42P01/);
+    const logged = server.log.map((line) => JSON.parse(line)).find(({ err }) => err);
+    expect(logged.err.message).toContain('does not exist');
+    expect(server.log.some((line) => line.includes(body.requestId))).toBe(true);
+  }
+  expect((await server.ask('/readyz')).status).toBe(200);
 
-    await client.query('alter table message_elsewhere rename to message');
-    expect((await server.ask('/v2/messages')).json<SearchBody>().data).toEqual([message]);
-  });
+  await client.query('alter table message_elsewhere rename to message');
+  expect((await server.ask('/v2/messages')).json<SearchBody>().data).toEqual([message]);
 });

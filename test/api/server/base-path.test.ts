@@ -1,17 +1,12 @@
 /** A server below a path of its host: everything is at the prefix, also where a proxy removes it. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { buildExplorer } from '../../browser/chromium.ts';
-import { lanescan } from '../../cli/program.ts';
 import { makeMessage } from '../../fixtures.ts';
-import { expectError, type RunningServer, type SearchBody, startServer } from '../running-server.ts';
+import { expectError, type SearchBody, serverForAll, startServerForTest } from '../running-server.ts';
 
 const message = makeMessage({ number: 1 });
-let server: RunningServer;
-beforeAll(async () => {
-  buildExplorer();
-  server = await startServer([message], { basePath: '/tools/lanescan' });
-});
-afterAll(() => server.close());
+beforeAll(buildExplorer);
+const server = serverForAll([message], { basePath: '/tools/lanescan' });
 
 const page = { headers: { accept: 'text/html' } };
 
@@ -46,49 +41,10 @@ test('without the slash at its end it is redirected, with its query', async () =
   expect((await server.ask('/tools/lanescan')).headers.location).toBe('/tools/lanescan/');
 });
 
-test.each(['/tools/lanescan', ''])(
-  'pages asked for at %j name their files below the prefix',
-  async (prefix) => {
-    for (const path of ['/', '/lane', `/message/${message.messageId}`, '/nothing/here']) {
-      const { text } = await server.ask(`${prefix}${path}`, page);
-      expect(text, path).toContain('<meta name="lanescan-base-path" content="/tools/lanescan">');
-      const links = [...text.matchAll(/(?:src|href)="([^"#]+)"/g)].flatMap(([, link = '']) => link);
-      const own = links.filter((link) => !link.startsWith('data:'));
-      expect(own.length).toBeGreaterThan(2);
-      for (const link of own) {
-        expect(link).toMatch(/^\/tools\/lanescan\//);
-        expect((await server.ask(link)).status, link).toBe(200);
-      }
-    }
-  },
-);
-
-test('the documentation names the prefix', async () => {
-  const document = await server.ask('/tools/lanescan/openapi.json');
-  expect(document.json<{ servers: readonly { url: string }[] }>().servers[0]?.url).toBe('/tools/lanescan');
-  const { text } = await server.ask('/tools/lanescan/docs', page);
-  expect(text).toContain('href="/tools/lanescan/openapi.json"');
-  expect(text).toContain('data-base-path="/tools/lanescan"');
-});
-
 test('at the root a page has no prefix, and nothing is redirected', async () => {
-  const plain = await startServer([]);
-  try {
-    const { text } = await plain.ask('/lane', page);
-    expect(text).not.toContain('lanescan-base-path');
-    expect(text).toMatch(/src="\/assets\/index-/);
-    expectError(await plain.ask('/tools/lanescan'), 404, 'NOT_FOUND');
-  } finally {
-    await plain.close();
-  }
-});
-
-test('commands read with --url that has the prefix', async () => {
-  for (const slash of ['', '/']) {
-    const url = `${server.url}/tools/lanescan${slash}`;
-    expect(await lanescan(['show', message.messageId, '--url', url])).toMatchObject({
-      code: 0,
-      stdout: expect.stringContaining(message.messageId),
-    });
-  }
+  const plain = await startServerForTest();
+  const { text } = await plain.ask('/lane', page);
+  expect(text).not.toContain('lanescan-base-path');
+  expect(text).toMatch(/src="\/assets\/index-/);
+  expectError(await plain.ask('/tools/lanescan'), 404, 'NOT_FOUND');
 });

@@ -101,32 +101,30 @@ describe('If-None-Match', () => {
   });
 });
 
-describe('the ETag of a message', () => {
-  test('stays through restarts and another server, and changes with the message', async () => {
-    const database = await createTestDatabase();
-    onTestFinished(() => database.drop());
-    const tags: Record<string, (string | undefined)[]> = { sent: [], succeeded: [] };
-    for (let run = 0; run < 3; run++) {
-      const store = await openStore({ place: { url: database.url } });
-      await store.apply([makeSnapshot(sent), makeSnapshot(succeeded)]);
-      const restarted = await serveStore({ ...store, url: database.url });
-      tags.sent?.push((await restarted.ask(pathOf(sent))).headers.etag);
-      tags.succeeded?.push((await restarted.ask(pathOf(succeeded))).headers.etag);
-      await restarted.close();
-    }
-    expect(new Set(tags.sent).size).toBe(1);
-    expect(new Set(tags.succeeded).size).toBe(1);
-    expect(tags.succeeded?.[0]).toBe((await server.ask(pathOf(succeeded))).headers.etag);
-
+test('the ETag of a message stays through restarts and another server, and changes with the message', async () => {
+  const database = await createTestDatabase();
+  onTestFinished(() => database.drop());
+  const tags: Record<string, (string | undefined)[]> = { sent: [], succeeded: [] };
+  for (let run = 0; run < 3; run++) {
     const store = await openStore({ place: { url: database.url } });
-    await store.apply([makeSnapshot(makeMessage({ number: 1, status: 'SUCCESS' }))]);
-    const changed = await serveStore({ ...store, url: database.url });
-    onTestFinished(() => changed.close());
-    const answer = await changed.ask(pathOf(sent), { headers: { 'If-None-Match': String(tags.sent?.[0]) } });
-    expect({ status: answer.status, state: answer.json<{ status: string }>().status }).toEqual({
-      status: 200,
-      state: 'SUCCESS',
-    });
+    await store.apply([makeSnapshot(sent), makeSnapshot(succeeded)]);
+    const restarted = await serveStore({ ...store, url: database.url });
+    tags.sent?.push((await restarted.ask(pathOf(sent))).headers.etag);
+    tags.succeeded?.push((await restarted.ask(pathOf(succeeded))).headers.etag);
+    await restarted.close();
+  }
+  expect(new Set(tags.sent).size).toBe(1);
+  expect(new Set(tags.succeeded).size).toBe(1);
+  expect(tags.succeeded?.[0]).toBe((await server.ask(pathOf(succeeded))).headers.etag);
+
+  const store = await openStore({ place: { url: database.url } });
+  await store.apply([makeSnapshot(makeMessage({ number: 1, status: 'SUCCESS' }))]);
+  const changed = await serveStore({ ...store, url: database.url });
+  onTestFinished(() => changed.close());
+  const answer = await changed.ask(pathOf(sent), { headers: { 'If-None-Match': String(tags.sent?.[0]) } });
+  expect({ status: answer.status, state: answer.json<{ status: string }>().status }).toEqual({
+    status: 200,
+    state: 'SUCCESS',
   });
 });
 

@@ -20,9 +20,7 @@ function expectAtOnce(taken: readonly number[]): void {
 }
 
 async function untilBack(server: RunningServer): Promise<void> {
-  await expect
-    .poll(async () => (await server.ask('/v2/messages')).status, { timeout: 120_000, interval: 50 })
-    .toBe(200);
+  await expect.poll(async () => (await server.ask('/v2/messages')).status).toBe(200);
 }
 
 /** A server with one message, and somebody else in its database who can lock the table. */
@@ -41,9 +39,7 @@ test('more readers than can wait are rejected at once, the others are answered, 
   for (const answer of asked) answer.then((given) => given.status === 503 && refusedEarly.push(given));
   // At least: on a slow machine some have waited in vain before the last have come.
   const refusable = 280 - 2 - 200;
-  await expect
-    .poll(() => refusedEarly.length, { timeout: 120_000, interval: 10 })
-    .toBeGreaterThanOrEqual(refusable);
+  await expect.poll(() => refusedEarly.length, { interval: 10 }).toBeGreaterThanOrEqual(refusable);
   const waiting = await metricOf(server, 'lanescan_database_waiting{pool="readers"}');
   const ready = await server.ask('/readyz');
   const health = await server.ask('/healthz');
@@ -73,7 +69,7 @@ test('those who wait for a connection in vain are told after two seconds', async
   await blocker.query('begin; lock table message in access exclusive mode');
   const first = server.ask('/v2/messages');
   const waitsForLock = 'select from pg_locks where not granted';
-  await expect.poll(async () => (await blocker.query(waitsForLock)).rowCount, { timeout: 120_000 }).toBe(1);
+  await expect.poll(async () => (await blocker.query(waitsForLock)).rowCount).toBe(1);
   const second = await timed(server.ask('/v2/messages'));
   expectUnavailable(second);
   expect(second.ms).toBeGreaterThan(1_500);

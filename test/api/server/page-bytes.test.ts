@@ -42,8 +42,8 @@ describe('a search over long records', () => {
     expect(pages).toBeGreaterThanOrEqual(4);
   };
   const name = 'with limit %i ends its pages early, says so, and a walk sees every message once';
-  test.each([1000, 100])(name, { timeout: 300_000 }, endsEarly);
-  test.each([400, 399, 150, 101])(name, { tags: 'slow', timeout: 300_000 }, endsEarly);
+  test.each([1000, 100])(name, endsEarly);
+  test.each([400, 399, 150, 101])(name, { tags: 'slow' }, endsEarly);
 
   test('names the limit that was asked for', async () => {
     const { data, pagination } = (await server.ask('/v2/messages?limit=1000')).json<SearchBody>();
@@ -60,9 +60,9 @@ describe('a search over long records', () => {
     const { sender } = makeMessage();
     const { ids } = await walk(`limit=1000&address=${sender}`);
     expect(ids).toEqual(newestFirst);
-  }, 300_000);
+  });
 
-  test('is walked to its end by the official client', { tags: 'slow', timeout: 300_000 }, async () => {
+  test('is walked to its end by the official client', { tags: 'slow' }, async () => {
     const api = new CCIPAPIClient(server.url, { logger: { debug() {}, info() {}, warn() {}, error() {} } });
     const ids: string[] = [];
     for await (const { messageId } of api.searchAllMessages({}, { limit: 1000 })) ids.push(messageId);
@@ -90,7 +90,7 @@ describe('a search over long records', () => {
   });
 });
 
-test('a record longer than a page is a page of its own', { tags: 'slow', timeout: 300_000 }, async () => {
+test('a record longer than a page is a page of its own', { tags: 'slow' }, async () => {
   const verifier = (name: string) => ({
     sourceAddress: evmAddress(name),
     destAddress: evmAddress(name),

@@ -1,8 +1,5 @@
 /** How much one client may ask, who counts as one, and what they are told. */
 import { createHash } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import os from 'node:os';
-import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { addressGroup, type TrustProxy } from '../../../src/api/server/client-address.ts';
 import { createRateLimiter, type RateLimitOptions } from '../../../src/api/server/rate-limit.ts';
@@ -10,6 +7,7 @@ import { readSetting } from '../../../src/base/settings.ts';
 import { readConfig } from '../../../src/cli/config/config.ts';
 import { settings } from '../../../src/cli/config/settings.ts';
 import type { Store } from '../../../src/store/store.ts';
+import { configFile } from '../../cli/program.ts';
 import { openTestStore } from '../../database.ts';
 import { type Answer, expectError, type RunningServer, serveStore } from '../running-server.ts';
 
@@ -310,13 +308,7 @@ describe('an API key', () => {
 });
 
 describe('the settings', () => {
-  const read = (text: string, environment = {}) => {
-    const folder = mkdtempSync(path.join(os.tmpdir(), 'lanescan-settings-'));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
-    const config = path.join(folder, 'lanescan.yaml');
-    writeFileSync(config, text);
-    return readConfig({ config }, environment);
-  };
+  const read = (text: string, environment = {}) => readConfig({ config: configFile(text) }, environment);
 
   test('come from lanescan.yaml, with the documented defaults', () => {
     expect(read('')).toMatchObject({
@@ -355,21 +347,15 @@ describe('the settings', () => {
   });
 
   test.each([
-    ...[true, 50, [], { perSecond: 0 }, { burst: 0.5 }, { burst: '9' }, { brust: 9 }, { loopback: 1 }].map(
-      (value) => ({ rateLimit: value }),
-    ),
-    ...[true, 0, 11, 1.5, '', 'localhost', [], ['10.0.0.0/33'], ['::/129'], ['1.2.3.4/'], [1]].map(
-      (value) => ({
-        trustProxy: value,
-      }),
-    ),
+    ...[50, { burst: '9' }, { loopback: 1 }].map((rateLimit) => ({ rateLimit })),
+    ...['', 'localhost', ['10.0.0.0/33'], ['::/129'], ['1.2.3.4/']].map((trustProxy) => ({ trustProxy })),
     { apiKeys: {} },
     { apiKeys: [{ ...key, sha256: 'plain' }] },
     { apiKeys: [key, key] },
     { apiKeys: [key, { ...key, name: 'b' }] },
     { apiKeys: [{ ...key, key: 'k' }] },
     { apiKeys: [{ name: 'a', sha256: hash('k') }] },
-  ])('and nothing else: %j', (setting) => {
+  ])('and nothing else (more in cli/config/settings-documents.test.ts): %j', (setting) => {
     expect(() => read(JSON.stringify(setting))).toThrow(/^(rateLimit|trustProxy|apiKeys)\S* in \S+:1 /);
   });
 });

@@ -3,8 +3,9 @@ import { connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import type { ErrorCode } from '../../../src/domain/errors.ts';
 import { filterNames, filterTable } from '../../../src/domain/filters/filter-table.ts';
+import type { FilterKind } from '../../../src/domain/filters/parameter-values.ts';
 import { searchParameterNames } from '../../../src/domain/filters/search-parameters.ts';
-import { hashOf, makeMessage } from '../../fixtures.ts';
+import { evmAddress, hashOf, makeMessage } from '../../fixtures.ts';
 import {
   type AskOptions,
   expectError,
@@ -36,9 +37,39 @@ interface ParameterCase {
 }
 
 const hashes = (count: number) => Array.from({ length: count }, (_, index) => hashOf(index)).join(',');
+const account = evmAddress('a');
+
+/** What each kind of filter says of texts that it does not take. */
+const rejectedTexts: Record<NonNullable<FilterKind<unknown>['noun']> | 'switch', [RegExp, ...string[]]> = {
+  address: [
+    /takes an address/,
+    ...['nonsense', '0x', '0xzz', '0', '%00', '%FF', "'%20or%201=1--", 'x'.repeat(5000)],
+    ...[`%20${account}`, `${account},`, `0x${'0'.repeat(65)}`],
+  ],
+  network: [
+    /unsigned 64-bit integer/,
+    ...['sepolia', '-1', '1.0', '1e3', '0x1', '%201', '18446744073709551616', '1'.repeat(21), '%D9%A1'],
+  ],
+  hash: [
+    /takes a transaction hash/,
+    ...['0x', '0x12', 'nonsense', account, `${hashOf(1)}00`, hashOf(1).slice(0, -1), hashes(2)],
+  ],
+  time: [
+    /ISO 8601 time with a time zone/,
+    ...['yesterday', '2026', '2026-01-01', '2026-01-01T00:00:00', '2026-02-30T00:00:00Z', '1767225600'],
+    '1969-12-31T23:59:59Z',
+  ],
+  switch: [/true or false/, 'TRUE', 'yes', '1', '0', 'true,false', '%20true'],
+  statuses: [/SENT, SOURCE_FINALIZED/, 'sent', 'DONE', 'SENT;SUCCESS', 'SENT,%20SUCCESS'],
+  ids: [
+    /0x and 64 hexadecimal digits/,
+    ...['0x12', hashOf('m').slice(2), hashOf('m').slice(0, -1), account, `${hashOf('m')},`],
+  ],
+  terms: [/addresses, transaction hashes and message ids/, 'what', 'hello%20world', `${account},nope`],
+};
 
 const parameterCases: readonly ParameterCase[] = [
-  ...['0', '1001', '-1', '1.5', 'abc', '1e2', '0x10', '%2B5', '5%20', '1000000000000', '%D9%A3'].map(
+  ...['0', '1001', '-1', '1.5', 'abc', '1e2', '0x10', '%2B5', '5%20', '%205', '1000000000000', '%D9%A3'].map(
     (value) => ({
       query: `limit=${value}`,
       parameter: 'limit',
@@ -48,63 +79,29 @@ const parameterCases: readonly ParameterCase[] = [
   ...searchParameterNames
     .filter((name) => name !== 'cursor')
     .map((name) => ({ query: `${name}=`, parameter: name, problem: /empty/ })),
-  ...filterNames.map((name) => {
-    const pair = `${name}=${encodeURIComponent(filterTable[name].example)}`;
-    return { query: `${pair}&${pair}`, parameter: name, problem: /more than once/ };
+  ...filterNames.flatMap((parameter) => {
+    const { example, kind } = filterTable[parameter];
+    const [problem, ...texts] = rejectedTexts[kind.noun ?? 'switch'];
+    const pair = `${parameter}=${encodeURIComponent(example)}`;
+    return [
+      { query: `${pair}&${pair}`, parameter, problem: /more than once/ },
+      ...texts.map((text) => ({ query: `${parameter}=${text}`, parameter, problem })),
+    ];
   }),
   { query: 'limit=5&limit=5', parameter: 'limit', problem: /more than once/ },
   { query: 'view=short', parameter: 'view', problem: /full or summary/ },
   { query: 'view=Summary', parameter: 'view', problem: /full or summary/ },
-  { query: 'readyForManualExecOnly=1', parameter: 'readyForManualExecOnly', problem: /true or false/ },
-  { query: 'readyForManualExecOnly=TRUE', parameter: 'readyForManualExecOnly', problem: /true or false/ },
-  ...['sourceChainSelector', 'destChainSelector'].flatMap((parameter) =>
-    ['sepolia', '-1', '18446744073709551616', '1.0', '0x1', '123456789012345678901'].map((value) => ({
-      query: `${parameter}=${value}`,
-      parameter,
-      problem: /unsigned 64-bit integer/,
-    })),
-  ),
-  ...['sender', 'receiver', 'address', 'sourceTokenAddress'].flatMap((parameter) =>
-    [
-      'nonsense',
-      '0x',
-      '0xzz',
-      '%00',
-      '%FF',
-      "'%20or%201=1--",
-      'x'.repeat(5000),
-      '0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266,',
-    ].map((value) => ({ query: `${parameter}=${value}`, parameter, problem: /takes an address/ })),
-  ),
-  ...['sourceTransactionHash', 'destTransactionHash'].flatMap((parameter) =>
-    ['0x12', 'nonsense', `${hashOf(1)}00`, hashOf(1).slice(0, -1)].map((value) => ({
-      query: `${parameter}=${value}`,
-      parameter,
-      problem: /takes a transaction hash/,
-    })),
-  ),
-  { query: 'status=DONE', parameter: 'status', problem: /SENT, SOURCE_FINALIZED/ },
   { query: 'status=SUCESS', parameter: 'status', problem: /did you mean SUCCESS\?/ },
   { query: 'status=SENT,', parameter: 'status', problem: /separated by commas/ },
-  ...['sentAfter', 'sentBefore'].flatMap((parameter) =>
-    ['yesterday', '2026-01-01', '2026-01-01T00:00:00', '2026-02-30T00:00:00Z', '1767225600'].map((value) => ({
-      query: `${parameter}=${value}`,
-      parameter,
-      problem: /ISO 8601 time with a time zone/,
-    })),
-  ),
   {
     query: 'sentAfter=2026-01-02T00:00:00Z&sentBefore=2026-01-01T00:00:00Z',
     parameter: 'sentBefore',
     problem: /later than sentAfter/,
   },
-  { query: 'messageId=0x12', parameter: 'messageId', problem: /0x and 64 hexadecimal digits/ },
   { query: `messageId=${hashes(101)}`, parameter: 'messageId', problem: /at most 100/ },
-  { query: 'q=what', parameter: 'q', problem: /addresses, transaction hashes and message ids/ },
   { query: `q=${hashes(11)}`, parameter: 'q', problem: /at most 10/ },
   { query: 'sendr=x', parameter: 'sendr', problem: /did you mean sender\?/ },
   { query: 'Limit=5', parameter: 'Limit', problem: /did you mean limit\?/ },
-  { query: 'sourceTxHash=x', parameter: 'sourceTxHash', problem: /did you mean sourceTransactionHash\?/ },
   { query: 'zzzz=2', parameter: 'zzzz', problem: /it takes sender, receiver/ },
   { query: '=5', parameter: '', problem: /not a parameter/ },
   { query: '__proto__=x', parameter: '__proto__', problem: /not a parameter/ },
@@ -156,8 +153,6 @@ const requestCases: readonly RequestCase[] = [
   { path: '/v2/Messages', status: 404, code: 'NOT_FOUND' },
   { path: '/v2/messages/a/b', status: 404, code: 'NOT_FOUND' },
   { path: '/apple-touch-icon.png', status: 404, code: 'NOT_FOUND' },
-  { path: '/../../etc/passwd', status: 404, code: 'NOT_FOUND' },
-  { path: '/.git/config', status: 404, code: 'NOT_FOUND' },
   { path: '/%3Cscript%3E', status: 404, code: 'NOT_FOUND' },
   { path: `/${'x'.repeat(5000)}`, status: 404, code: 'NOT_FOUND' },
   { path: `/v2/messages/${hashOf('unknown')}`, status: 404, code: 'MESSAGE_NOT_FOUND' },
@@ -263,14 +258,6 @@ describe('what is no HTTP request gets 400 in the same shape', () => {
     ['a space in the path', 'GET /v2/mess ages HTTP/1.1\r\nHost: x\r\n\r\n'],
     ['a broken header', 'GET /v2/messages HTTP/1.1\r\nHost: x\r\nBroken\r\n\r\n'],
     ['a control character in a header', 'GET /v2/messages HTTP/1.1\r\nHost: x\r\nA: \u0001\r\n\r\n'],
-    [
-      'two lengths',
-      'POST /v2/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx',
-    ],
-    [
-      'a length and chunks',
-      'POST /nothing HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
-    ],
     ['no Host', 'GET /v2/messages HTTP/1.1\r\nConnection: close\r\n\r\n'],
   ];
 

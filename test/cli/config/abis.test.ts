@@ -25,7 +25,7 @@ const folderOf = (files: Readonly<Record<string, string>>): string => {
   return folder;
 };
 
-beforeAll(buildProgram, 180_000);
+beforeAll(buildProgram);
 // The command line ran inside this process.
 afterEach(() => void loadAbis({ abisFolder: null }));
 

@@ -278,23 +278,6 @@ describe('doctor', () => {
     expect(code).toBe(1);
   });
 
-  test.each([
-    [
-      'postgresql://me:hush-hush@127.0.0.1:1/lanescan',
-      /me@127\.0\.0\.1:1\/lanescan/,
-      /✗ Database: Cannot use the database lanescan at 127\.0\.0\.1:1: .*ECONNREFUSED/,
-    ],
-    ['postgresql://me@127.0.0.1:1/x?password=hush-hush', /me@127\.0\.0\.1:1\/x/, /Cannot use the database x/],
-    ['postgres//me:hush-hush@host', /at an unreadable URL/, /✗ Database: DATABASE_URL is not a PostgreSQL/],
-  ])('an unusable DATABASE_URL %# is told without its password', async (url, shown, fault) => {
-    const { code, stdout, stderr } = await lanescanOn({ url }, 'doctor', '--port', '0');
-    expect(stdout).toMatch(shown);
-    expect(stdout).toMatch(fault);
-    expect(stdout).toMatch(/ {2}→ (Check|Write) /);
-    expect(`${stdout}${stderr}`).not.toContain('hush');
-    expect(code).toBe(1);
-  });
-
   test('a data folder that cannot be used', async () => {
     const folder = freshFolder();
     writeFileSync(path.join(folder, 'file'), '');

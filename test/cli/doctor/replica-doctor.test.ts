@@ -71,12 +71,8 @@ describe('what is no replica', () => {
   });
 
   test.each([
-    ['of another kind of database', `mysql://reader:${PASSWORD}@host/x`],
     ['that is none', `reader:${PASSWORD}@host`],
-    // The part before the slash looks like a host and a port.
-    ['whose password is not encoded', `postgresql://reader:1/${PASSWORD}@host/x`],
     ['whose password begins a query', `postgresql://reader:1?${PASSWORD}@host/x`],
-    ['whose password begins a fragment', `postgresql://reader:1#${PASSWORD}@host/x`],
   ])('a URL %s is told, without the password', async (_what, url) => {
     const { code, lines } = await examine(database.url, url);
     expect(lines).toEqual(
@@ -169,7 +165,7 @@ describe.skipIf(systemPostgres === undefined)('replicas (needs PostgreSQL of the
     await replica.query(`alter system set primary_conninfo = 'host=/nowhere'`);
     await replica.query('select pg_reload_conf()');
     const receivers = async () => (await replica.query('select from pg_stat_wal_receiver')).length;
-    await expect.poll(receivers, { timeout: 120_000 }).toBe(0);
+    await expect.poll(receivers).toBe(0);
     expect((await examine(primary.url, replica.url)).lines).toEqual(
       line(/^! .*: up to date, but not connected to its primary → Unless it is fed/),
     );

@@ -13,7 +13,6 @@ import { parseSearch } from '../../../src/domain/filters/search-parameters.ts';
 import { statuses } from '../../../src/domain/lifecycle.ts';
 import { createCursorMac } from '../../../src/store/schema/cursor-key.ts';
 import { digits, evmAddress, hashOf, svmAddress, svmSignature } from '../../fixtures.ts';
-import { withPublicChecksum } from '../../security/forged-cursor.ts';
 
 const key = Buffer.alloc(32, 'a key of this test');
 const { encode: encodeCursor, decode: decodeCursor } = createCursorCodec(createCursorMac(key));
@@ -75,23 +74,13 @@ function decoded(text: string): Cursor | string {
 }
 
 /** A cursor whose MAC is right, whatever it holds. */
-function signed(payload: string | Uint8Array, version = 3, withKey = key): string {
+function signed(payload: string | Uint8Array, version = 3): string {
   const bytes = Buffer.from(payload);
-  const mac = createHmac('sha256', withKey)
+  const mac = createHmac('sha256', key)
     .update(Buffer.from([version]))
     .update(bytes)
     .digest();
   return base64urlnopad.encode(Buffer.concat([Buffer.from([version]), mac.subarray(0, 16), bytes]));
-}
-
-/** What is wrong with a text, in words. */
-function problemOf(text: string): string {
-  try {
-    decodeCursor(text);
-  } catch (error) {
-    return (error as ApiError).message;
-  }
-  return 'nothing';
 }
 
 /** A term of `q` that may mean these addresses. */
@@ -141,13 +130,6 @@ describe('a cursor', () => {
     );
   });
 
-  it('with every single character and bit changed in turn is rejected', () => {
-    const text = encodeCursor({ filters: { sender: [digits('x')] }, view: 'summary', after });
-    for (let at = 0; at < text.length; at++)
-      expect(decoded(withCharacter(text, at, text[at] === 'A' ? 'B' : 'A'))).toBe('INVALID_CURSOR');
-    for (let bit = 0; bit < bitsOf(text); bit++) expect(decoded(withBit(text, bit))).toBe('INVALID_CURSOR');
-  });
-
   it('cut short anywhere, or with anything added, is rejected', () => {
     const text = encodeCursor({ filters: { status: ['SENT'] }, view: 'full', after });
     for (let length = 0; length < text.length; length++)
@@ -190,23 +172,8 @@ describe('a cursor', () => {
   it('of another version is rejected, even with a right MAC', () => {
     expect(decoded(signed(payload))).toEqual({ filters: {}, view: 'full', after });
     for (const version of [0, 1, 2, 4, 255]) {
-      expect(problemOf(signed(payload, version))).toContain('issued by another version');
+      expect(() => decodeCursor(signed(payload, version))).toThrow('issued by another version');
     }
-  });
-
-  it('with the public checksum of the version before is rejected, and says that it is of another version', () => {
-    expect(decoded(withPublicChecksum(payload))).toBe('INVALID_CURSOR');
-    expect(problemOf(withPublicChecksum(payload))).toContain('issued by another version');
-  });
-
-  it('that was made with another key is rejected', () => {
-    const foreign = signed(payload, 3, Buffer.alloc(32, 'another key'));
-    expect(decoded(foreign)).toBe('INVALID_CURSOR');
-    expect(problemOf(foreign)).toContain('issued by a server with another database');
-  });
-
-  it('that is longer than any of ours is rejected without being read', () => {
-    expect(decoded('A'.repeat(1_000_000))).toBe('INVALID_CURSOR');
   });
 
   const last = [after.sentAt, after.messageId];
@@ -230,23 +197,17 @@ describe('a cursor', () => {
     ['no sender', { f: { sender: [] } }],
     ['a number for a text', { f: { sourceChainSelector: 5 } }],
     ['false', { f: { readyForManualExecOnly: false } }],
-    ['101 ids', { f: { messageId: Array.from({ length: 101 }, (_, i) => digits(i)) } }],
     ['an id twice', { f: { messageId: [digits(1), digits(1)] } }],
     ['two senders', { f: { sender: ['00', '01'] } }],
     ['a sender of 364 bytes', { f: { sender: ['00'.repeat(364)] } }],
     ['three hashes', { f: { sourceTransactionHash: ['00', '01', '02'] } }],
     ['a hash of 65 bytes', { f: { destTransactionHash: ['00'.repeat(65)] } }],
-    ['a selector above 64 bits', { f: { sourceChainSelector: '18446744073709551616' } }],
     ['a selector with a leading zero', { f: { destChainSelector: '01' } }],
-    ['a range that ends where it begins', { f: { sentAfter: 5, sentBefore: 5 } }],
     ['a status twice', { f: { status: ['SENT', 'SENT'] } }],
     ['no term', { f: { q: [] } }],
-    ['an empty term', { f: { q: [term()] } }],
-    ['an empty term in the second place', { f: { q: [term('00'), term()] } }],
     ['a term of nothing but an id', { f: { q: [{ ...term(), messageId: digits(1) }] } }],
     ['a term with two addresses', { f: { q: [term('00', '01')] } }],
     ['a term with three hashes', { f: { q: [{ ...term(), hashes: ['00', '01', '02'] }] } }],
-    ['eleven terms', { f: { q: Array.from({ length: 11 }, (_, i) => term(digits(i))) } }],
   ])('that holds %s is rejected, even with a right MAC', (_, payload) => {
     const hasOnlyFilters = payload instanceof Object && Object.keys(payload).join() === 'f';
     const held = hasOnlyFilters ? { ...payload, v: 'full', k: last } : payload;

@@ -1,5 +1,4 @@
 /** Reasons of failures with amounts, in the units of the token that they name. */
-import { encodeErrorResult, parseAbi } from 'viem';
 import { expect, test } from 'vitest';
 import { parseAddress } from '../../../src/domain/addresses.ts';
 import { failureReason } from '../../../src/domain/failures/failure-reason.ts';
@@ -9,10 +8,9 @@ import {
   reasonInUnits,
   reasonToken,
 } from '../../../src/domain/names/message-names.ts';
+import { encodeError as encode } from '../../fixtures/revert-data.ts';
 import { fuji, makeToken, sepolia } from '../../fixtures.ts';
 
-const encode = (signature: string, ...args: readonly unknown[]) =>
-  encodeErrorResult({ abi: parseAbi([`error ${signature}`] as readonly string[]), args } as never);
 const { destTokenAddress } = makeToken(sepolia, fuji, 'LINK');
 const address = parseAddress(destTokenAddress, 'EVM')?.text as `0x${string}`;
 const about = { symbol: 'LINK', name: null, decimals: 18, source: 'chain' } as const;

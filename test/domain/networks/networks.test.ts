@@ -45,13 +45,8 @@ describe('the table of networks', () => {
   test.each([
     ['5009297550715157269', 'ethereum-mainnet', '1', 'EVM', 'Ethereum'],
     ['16015286601757825753', 'ethereum-testnet-sepolia', '11155111', 'EVM', 'Ethereum Sepolia'],
-    ['4949039107694359620', 'ethereum-mainnet-arbitrum-1', '42161', 'EVM', 'Arbitrum One'],
     ['3478487238524512106', 'ethereum-testnet-sepolia-arbitrum-1', '421614', 'EVM', 'Arbitrum Sepolia'],
-    ['15971525489660198786', 'ethereum-mainnet-base-1', '8453', 'EVM', 'Base'],
-    ['10344971235874465080', 'ethereum-testnet-sepolia-base-1', '84532', 'EVM', 'Base Sepolia'],
     ['14767482510784806043', 'avalanche-testnet-fuji', '43113', 'EVM', 'Avalanche Fuji'],
-    ['11344663589394136015', 'binance_smart_chain-mainnet', '56', 'EVM', 'BNB Chain'],
-    ['16281711391670634445', 'polygon-testnet-amoy', '80002', 'EVM', 'Polygon Amoy'],
     [
       '16423721717087811551',
       'solana-devnet',
@@ -63,10 +58,6 @@ describe('the table of networks', () => {
     ['17529533435026248318', 'sui-mainnet', 'sui:1', 'SUI', 'Sui'],
     ['16448340667252469081', 'ton-mainnet', '-239', 'TON', 'TON'],
     ['2308837218439511688', 'canton-mainnet', 'canton:MainNet', 'CANTON', 'Canton'],
-    ['6180753054346818345', 'robinhood-mainnet', '4663', 'EVM', 'Robinhood'],
-    ['6370580034781731079', 'arc-mainnet', '5042', 'EVM', 'Arc'],
-    ['4215185756725900654', 'mova-mainnet-2', '61901', 'EVM', 'Mova 2'],
-    ['13879014182901017172', 'dtcc-mainnet-appchain', '2026041005', 'EVM', 'DTCC Appchain'],
     ['2181150070347029680', '1338', '1338', 'EVM', 'EVM chain 1338'],
   ])('%s is %s', (selector, name, chainId, family, displayName) => {
     const expected = { selector, name, chainId, family, displayName };

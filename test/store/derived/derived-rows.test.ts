@@ -1,6 +1,6 @@
 // @module-tag slow: rebuilds every derived table; apply.test.ts is the quick pass
 /** Derived rows that disagree with the records are found, and made anew from them. */
-import pg from 'pg';
+import type pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { parseSearch } from '../../../src/domain/filters/search-parameters.ts';
 import type { DerivedReport } from '../../../src/store/derived/derived-rows.ts';
@@ -17,6 +17,7 @@ import {
   sepolia,
 } from '../../fixtures.ts';
 import { keptStatistics, recount } from '../../lanes/recount.ts';
+import { connectTo } from '../../postgres.ts';
 
 let store: Store & { readonly url: string };
 let client: pg.Client;
@@ -41,8 +42,7 @@ const messages = Array.from({ length: 40 }, (_, index) => {
 
 beforeEach(async () => {
   store = await openTestStore();
-  client = new pg.Client({ connectionString: store.url, options: '-c timezone=UTC' });
-  await client.connect();
+  client = await connectTo(store.url, { options: '-c timezone=UTC' });
   await store.apply(messages.map(makeSnapshot));
   const onChain = makeMessage({ number: 50 });
   await store.apply([makeSent(onChain)]);

@@ -11,6 +11,7 @@ import {
   type UnreadableLog,
 } from '../../../src/store/ledger/index-ledger.ts';
 import { openStore, type Store } from '../../../src/store/store.ts';
+import { addressColumn } from '../../../src/store/write/message-row.ts';
 import { createTestDatabase, dataTables, emptyTables, openTestStore } from '../../database.ts';
 import {
   evmAddress,
@@ -93,21 +94,22 @@ function makeVerifiedSent(number: number): Sent {
 }
 
 describe('a lease', () => {
-  test('is had by one, who keeps it as long as it is renewed', async () => {
+  test('is had by one for one network, who keeps it as long as it is renewed', async () => {
     expect(await ledger.lease(network, 'another', LONG)).toBe(false);
     expect(await ledger.lease(network, 'us', LONG)).toBe(true);
     expect(await ledger.lease(network, 'another', LONG)).toBe(false);
-  });
-
-  test('is had for one network, not for the others', async () => {
     expect(await ledger.lease(dest, 'another', LONG)).toBe(true);
     expect(await ledger.lease(dest, 'us', LONG)).toBe(false);
   });
 
-  test('goes to the next holder that asks once it has expired, and not back', async () => {
+  test('goes to the next holder that asks once it has expired or was released by its holder, and not back', async () => {
     await runOut();
     expect(await ledger.lease(network, 'another', LONG)).toBe(true);
     expect(await ledger.lease(network, 'us', LONG)).toBe(false);
+    await ledger.release(network, 'us');
+    expect(await ledger.lease(network, 'us', LONG)).toBe(false);
+    await ledger.release(network, 'another');
+    expect(await ledger.lease(network, 'us', LONG)).toBe(true);
   });
 
   test('runs out by the clock of the database, in the seconds that were asked for', async () => {
@@ -117,13 +119,6 @@ describe('a lease', () => {
     ).rows;
     expect(row.left).toBeGreaterThan(0);
     expect(row.left).toBeLessThanOrEqual(7);
-  });
-
-  test('is free when it is released, which only its holder can do', async () => {
-    await ledger.release(network, 'another');
-    expect(await ledger.lease(network, 'another', LONG)).toBe(false);
-    await ledger.release(network, 'us');
-    expect(await ledger.lease(network, 'another', LONG)).toBe(true);
   });
 
   test('never has two holders, however many ask at once', async () => {
@@ -239,15 +234,6 @@ describe('what is pending', () => {
     expect((await ledger.pendingRanges(network)).map(({ to }) => to)).toEqual([10, 60, 40, 55]);
   });
 
-  test('shrinks from its upper end, and is gone when its beginning is reached', async () => {
-    await record({ pending: [history(10, 99)] });
-    const [{ id } = { id: '' }] = await ledger.pendingRanges(network);
-    await record({ done: { id, from: 50 } });
-    expect(await ledger.pendingRanges(network)).toEqual([{ id, ...history(10, 49) }]);
-    await record({ done: { id, from: 10 } });
-    expect(await ledger.pendingRanges(network)).toEqual([]);
-  });
-
   test('is replaced by other ranges in one step', async () => {
     await record({ pending: [history(10, 99), history(200, 299)] });
     const [, { id } = { id: '' }] = await ledger.pendingRanges(network);
@@ -289,43 +275,6 @@ describe('a failed range', () => {
     await client.query(`update index_failure set retry_at = retry_at - interval '1 hour'`);
     expect(await ledger.dueFailures(network, 9)).toHaveLength(4);
   });
-
-  test('that fails again waits for its new time, and counts', async () => {
-    await record({ failed: [failure] });
-    const [{ id = '', since } = {}] = await ledger.dueFailures(network, 1);
-    await record({ postponed: [{ id, reason: 'still tired', retryInMs: 3_600_000 }] });
-    expect(await ledger.dueFailures(network, 9)).toEqual([]);
-    await client.query(`update index_failure set retry_at = now()`);
-    expect(await ledger.dueFailures(network, 9)).toMatchObject([{ id, failures: 2, since }]);
-    expect(await rows('index_failure')).toMatchObject([{ reason: 'still tired' }]);
-  });
-
-  test('that is split keeps its age in all parts, which count anew', async () => {
-    await record({ failed: [failure] });
-    await client.query(`update index_failure set first_failed_at = first_failed_at - interval '2 hours'`);
-    const [{ id = '', since = new Date() } = {}] = await ledger.dueFailures(network, 1);
-    await record({ postponed: [{ id, reason: 'still tired', retryInMs: 0 }] });
-    const part = { ...failure, since };
-    await record({
-      recovered: [id],
-      failed: [
-        { ...part, to: 6 },
-        { ...part, from: 7 },
-      ],
-    });
-    expect(await ledger.dueFailures(network, 9)).toMatchObject([
-      { from: 5, to: 6, failures: 1, since },
-      { from: 7, to: 8, failures: 1, since },
-    ]);
-    expect(Date.now() - since.getTime()).toBeGreaterThan(7_000_000);
-  });
-
-  test('that has been read is gone', async () => {
-    await record({ failed: [failure, { ...failure, from: 6 }] });
-    const [{ id = '' } = {}] = await ledger.dueFailures(network, 1);
-    await record({ recovered: [id] });
-    expect(await ledger.dueFailures(network, 9)).toMatchObject([{ from: 6 }]);
-  });
 });
 
 describe('an abandoned block', () => {
@@ -359,29 +308,27 @@ describe('an abandoned block', () => {
   });
 });
 
-describe('a reviewed block', () => {
-  test('keeps its place and the events of the review; others are retracted', async () => {
-    const messages = [1, 2].map((number) => makeMessage({ number }));
-    const { seen } = makeSent(makeMessage({ number: 1 }));
-    const [genuine, invented] = messages.map((message) => makeSent(message, seen)) as [Sent, Sent];
-    const block = { number: seen.blockNumber, hash: seen.blockHash };
-    const finalized = {
-      ...makeFinalized(makeMessage({ number: 1 })),
-      seen: { ...seen, transactionHash: null },
-    };
-    await record({ facts: [genuine, invented, finalized], blocks: [block] });
-    expect(await record({ facts: [genuine, invented], reviewed: [block.hash] })).toMatchObject({
-      removed: 0,
-    });
-    expect(await record({ facts: [genuine, finalized], reviewed: [block.hash] })).toMatchObject({
-      removed: 1,
-    });
-    expect(JSON.parse((await store.findMessage(idOf(1)))?.record ?? '')).toMatchObject({
-      status: 'SOURCE_FINALIZED',
-    });
-    expect(await store.findMessage(idOf(2))).toBeUndefined();
-    expect((await ledger.state(network)).blocks).toEqual([block]);
+test('a reviewed block keeps its place and the events of the review; others are retracted', async () => {
+  const messages = [1, 2].map((number) => makeMessage({ number }));
+  const { seen } = makeSent(makeMessage({ number: 1 }));
+  const [genuine, invented] = messages.map((message) => makeSent(message, seen)) as [Sent, Sent];
+  const block = { number: seen.blockNumber, hash: seen.blockHash };
+  const finalized = {
+    ...makeFinalized(makeMessage({ number: 1 })),
+    seen: { ...seen, transactionHash: null },
+  };
+  await record({ facts: [genuine, invented, finalized], blocks: [block] });
+  expect(await record({ facts: [genuine, invented], reviewed: [block.hash] })).toMatchObject({
+    removed: 0,
   });
+  expect(await record({ facts: [genuine, finalized], reviewed: [block.hash] })).toMatchObject({
+    removed: 1,
+  });
+  expect(JSON.parse((await store.findMessage(idOf(1)))?.record ?? '')).toMatchObject({
+    status: 'SOURCE_FINALIZED',
+  });
+  expect(await store.findMessage(idOf(2))).toBeUndefined();
+  expect((await ledger.state(network)).blocks).toEqual([block]);
 });
 
 describe('a final block', () => {
@@ -409,48 +356,6 @@ describe('a final block', () => {
 });
 
 describe('a log that was not understood', () => {
-  test('is kept whole', async () => {
-    await record({ unreadable: [makeUnread(5, 2)] });
-    const { blockNumber, blockHash, transactionHash, logIndex, address, topics, data, reason } = makeUnread(
-      5,
-      2,
-    );
-    expect(await rows('index_unreadable')).toMatchObject([
-      {
-        block_number: String(blockNumber),
-        block_hash: blockHash,
-        transaction_hash: transactionHash,
-        log_index: logIndex,
-        address,
-        topics,
-        data,
-        reason,
-      },
-    ]);
-  });
-
-  test('is kept once, with the newest reason, however often it is met', async () => {
-    await record({ unreadable: [makeUnread(5)] });
-    await record({ unreadable: [{ ...makeUnread(5), reason: 'it is too long' }] });
-    expect(await rows('index_unreadable')).toMatchObject([{ reason: 'it is too long' }]);
-  });
-
-  test('is read again on request, for the contracts that emitted it', async () => {
-    await record({ unreadable: [makeUnread(5), makeUnread(5, 1, 'other'), makeUnread(9)] });
-    await record({ rescanUnreadable: true });
-    const pending = await rows('index_backlog');
-    expect(pending.map(({ from_block: from, to_block: to }) => [from, to]).sort()).toEqual([
-      ['5', '5'],
-      ['9', '9'],
-    ]);
-    expect((await ledger.pendingRanges(network))[0]).toMatchObject({
-      purpose: 'contracts',
-      contracts: [evmAddress('ramp')],
-    });
-    const five = pending.find(({ from_block: from }) => from === '5');
-    expect([...five.contracts].sort()).toEqual([evmAddress('ramp'), evmAddress('other')].sort());
-  });
-
   test('is not pending twice', async () => {
     await record({ unreadable: [makeUnread(5), makeUnread(9)] });
     await record({ failed: [{ ...history(9, 9), reason: 'why not', retryInMs: 0 }] });
@@ -578,48 +483,44 @@ describe('a question about a message', () => {
   });
 });
 
-describe('messages that wait for their execution', () => {
-  test('are those to the network that are committed and neither executed nor open', async () => {
-    const subject = makeMessage();
-    const sent = [1, 2, 3, 4].map((number) => makeSent(makeMessage({ number })));
-    await store.apply([
-      ...sent,
-      makeRange('Committed', subject, 1, 3),
-      makeExecuted(makeMessage({ number: 2 }), true),
-    ]);
-    const all = await ledger.awaitingExecution(dest, { after: null, limit: 9 });
-    expect(all.map(({ messageId }) => messageId)).toEqual([idOf(1), idOf(3)].sort());
-    expect(all[0]?.ranges).toMatchObject([
-      { kind: 'Committed', fromSequenceNumber: '1', toSequenceNumber: '3' },
-    ]);
-    const [first] = await ledger.awaitingExecution(dest, { after: null, limit: 1 });
-    expect(await ledger.awaitingExecution(dest, { after: first?.messageId ?? null, limit: 9 })).toEqual(
-      all.slice(1),
-    );
-    expect(await ledger.awaitingExecution(network, { after: null, limit: 9 })).toEqual([]);
-  });
+test('messages that wait for their execution are those to the network that are committed and neither executed nor open', async () => {
+  const subject = makeMessage();
+  const sent = [1, 2, 3, 4].map((number) => makeSent(makeMessage({ number })));
+  await store.apply([
+    ...sent,
+    makeRange('Committed', subject, 1, 3),
+    makeExecuted(makeMessage({ number: 2 }), true),
+  ]);
+  const all = await ledger.awaitingExecution(dest, { after: null, limit: 9 });
+  expect(all.map(({ messageId }) => messageId)).toEqual([idOf(1), idOf(3)].sort());
+  expect(all[0]?.ranges).toMatchObject([
+    { kind: 'Committed', fromSequenceNumber: '1', toSequenceNumber: '3' },
+  ]);
+  const [first] = await ledger.awaitingExecution(dest, { after: null, limit: 1 });
+  expect(await ledger.awaitingExecution(dest, { after: first?.messageId ?? null, limit: 9 })).toEqual(
+    all.slice(1),
+  );
+  expect(await ledger.awaitingExecution(network, { after: null, limit: 9 })).toEqual([]);
 });
 
-describe('the blocks in which facts were seen', () => {
-  test('come from the highest down, of every kind of fact, each once', async () => {
-    const message = makeMessage({ number: 1 });
-    await store.apply([
-      makeSent(message),
-      makeExecuted(message, false, 5000),
-      makeExecuted(message, true, 5001),
-      makePolicy(message, { required: ['Alice'] }, 3200),
-      makeVerifierCompleted(message, 'Alice', 5001),
-      makeRange('Committed', message, 1, 3, 4000),
-      makeRootBlessed(message, 7, 9, 4100),
-    ]);
-    const numbers = async (...page: readonly [number, number]) =>
-      (await ledger.factBlocks(dest, ...page)).map(({ number }) => number);
-    expect(await numbers(9999, 99)).toEqual([5001, 5000, 4100, 4000, 3200]);
-    expect(await numbers(5001, 2)).toEqual([5000, 4100]);
-    expect(await ledger.factBlocks(network, 9999, 99)).toEqual([
-      { number: message.sendBlockNumber, hash: hashOf('block', sepolia.name, message.sendBlockNumber) },
-    ]);
-  });
+test('the blocks in which facts were seen come from the highest down, of every kind of fact, each once', async () => {
+  const message = makeMessage({ number: 1 });
+  await store.apply([
+    makeSent(message),
+    makeExecuted(message, false, 5000),
+    makeExecuted(message, true, 5001),
+    makePolicy(message, { required: ['Alice'] }, 3200),
+    makeVerifierCompleted(message, 'Alice', 5001),
+    makeRange('Committed', message, 1, 3, 4000),
+    makeRootBlessed(message, 7, 9, 4100),
+  ]);
+  const numbers = async (...page: readonly [number, number]) =>
+    (await ledger.factBlocks(dest, ...page)).map(({ number }) => number);
+  expect(await numbers(9999, 99)).toEqual([5001, 5000, 4100, 4000, 3200]);
+  expect(await numbers(5001, 2)).toEqual([5000, 4100]);
+  expect(await ledger.factBlocks(network, 9999, 99)).toEqual([
+    { number: message.sendBlockNumber, hash: hashOf('block', sepolia.name, message.sendBlockNumber) },
+  ]);
 });
 
 describe('progress', () => {
@@ -702,4 +603,18 @@ test('a reset leaves nothing of the ledger', async () => {
   const other = await connectForTest(database.url);
   const { store: _store, store_revision, publication, cursor_key, ...emptied } = await everything(other);
   expect(Object.values(emptied).flat()).toEqual([]);
+});
+
+test('the kind may stand anywhere in a fact, and a blessing covers only what was committed', async () => {
+  const message = makeMessage();
+  const { kind, ...rest } = makeRange('Committed', message, 1, 5);
+  await store.apply([
+    { ...rest, kind },
+    makeRange('Committed', message, 6, 9),
+    makeRange('Blessed', message, 6, 9, 4001),
+  ]);
+  const lane = { sourceSelector: network, destSelector: dest, onramp: addressColumn(message.onramp, 'EVM') };
+  expect(await ledger.checks.committedRuns(lane)).toEqual([{ from: '1', to: '9' }]);
+  await record({ counters: [{ ...lane, kind: 'committed', lastNumber: '9', isWhole: true }] });
+  expect((await store.countedLanes({})).map(({ present }) => present)).toEqual([[{ from: '1', to: '9' }]]);
 });

@@ -6,13 +6,12 @@
  * the versions in package.json and write the new digests here.
  */
 import { createHash } from 'node:crypto';
-import { EventEmitter } from 'node:events';
+import type { EventEmitter } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
-import { createMessageSplitter } from '../../../src/store/reads/raw-rows.ts';
 import { ReadingClient } from '../../../src/store/reads/reading-client.ts';
 
 const repository = path.resolve(import.meta.dirname, '../../..');
@@ -106,48 +105,6 @@ describe('members that raw rows rely on are as they were', () => {
       DataRowMessage: '1db3c8ef4f22',
     });
   });
-});
-
-test('the driver sets the fields that clients use of it', () => {
-  const client = new pg.Client({}) as unknown as { connection: object; processID: unknown };
-  expect(client.connection).toBeInstanceOf(Connection);
-  expect(client).toHaveProperty('processID', null);
-  expect(client.connection).toMatchObject({ parsedStatements: {}, submittedNamedStatements: {} });
-});
-
-/** BindComplete, a row of two columns, CommandComplete. */
-const messages = Buffer.concat([
-  Buffer.from([0x32, 0, 0, 0, 4]),
-  Buffer.from([0x44, 0, 0, 0, 18, 0, 2, 0, 0, 0, 4, 0x7a, 0x77, 0xc3, 0xb6, 0xff, 0xff, 0xff, 0xff]),
-  Buffer.from([0x43, 0, 0, 0, 13, ...Buffer.from('SELECT 1\0')]),
-]);
-
-test('attachListeners parses what a stream emits as data, and listens for nothing but data and its end', () => {
-  const connection = new Connection({ stream: new EventEmitter() }) as EventEmitter & {
-    attachListeners(stream: EventEmitter): void;
-  };
-  const emitted: string[] = [];
-  for (const name of ['bindComplete', 'dataRow', 'commandComplete'])
-    connection.on(name, () => emitted.push(name));
-  const stream = new EventEmitter();
-  connection.attachListeners(stream);
-  expect(stream.eventNames()).toEqual(['data', 'end']);
-  stream.emit('data', messages);
-  expect(emitted).toEqual(['bindComplete', 'dataRow', 'commandComplete']);
-});
-
-test('a raw row looks to the driver like a row of its own parser', () => {
-  const fromDriver: object[] = [];
-  const stream = new EventEmitter();
-  void protocol.parse(stream, (message) => fromDriver.push(message));
-  stream.emit('data', messages);
-  const raw: object[] = [];
-  createMessageSplitter(
-    ({ name, fields }) => raw.push({ name, fields }),
-    () => undefined,
-  )(messages);
-  expect(raw).toEqual([{ name: 'dataRow', fields: ['zwö', null] }]);
-  expect(fromDriver[1]).toMatchObject(raw[0] as object);
 });
 
 test('a connection is patched in exactly this one member', () => {

@@ -121,19 +121,4 @@ describe.runIf(!isOnCluster)('a page has the records as the driver reads them, a
     expect((await expectSamePages({ limit: '130' })).json.toString()).toContain('验证者 🦊');
     await expectSamePages({ messageId: `0x${'0'.repeat(64)}` });
   });
-
-  test('where it ends early because of long records', {
-    tags: 'slow',
-  }, async () => {
-    const long = Array.from({ length: 12 }, (_, number) =>
-      makeMessage({ number, data: `0x${'ab'.repeat(450_000 + number)}` }),
-    );
-    for (const message of long) await store.apply([makeSnapshot(message)]);
-    for (const limit of ['12', '1000']) {
-      const { records, cursor } = await expectSamePages({ limit });
-      expect(records.length).toBeLessThan(long.length);
-      const rest = await expectSamePages({ limit, cursor: String(cursor) });
-      expect([...records, ...rest.records]).toHaveLength(long.length);
-    }
-  });
 });

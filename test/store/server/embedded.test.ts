@@ -9,10 +9,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { OperatorError } from '../../../src/base/operator-error.ts';
+import type { OperatorError } from '../../../src/base/operator-error.ts';
 import { type EmbeddedDatabase, openEmbedded } from '../../../src/store/server/embedded.ts';
 import { completeInstallation } from '../../../src/store/server/embedded-binaries.ts';
 import { readRecord } from '../../../src/store/server/embedded-folder.ts';
+import { operatorErrorOf } from '../../operator-error.ts';
+import { serverPids } from './server-processes.ts';
 
 const isRoot = process.geteuid?.() === 0;
 const testAsRoot = test.skipIf(!isRoot);
@@ -87,13 +89,6 @@ function usedFolder(): string {
   return folder;
 }
 
-/** Processes, of whatever parent, that PostgreSQL runs on database files below a folder. */
-function serverPids(folder: string): number[] {
-  const processes = execFileSync('ps', ['-A', '-ww', '-o', 'pid=,args='], { encoding: 'utf8' }).split('\n');
-  const postmasters = processes.filter((line) => line.includes('postgres -D ') && line.includes(folder));
-  return postmasters.map((line) => Number.parseInt(line, 10));
-}
-
 function postmasterPid(folder: string): number {
   return Number(fs.readFileSync(path.join(folder, 'postgres/postmaster.pid'), 'utf8').split('\n')[0]);
 }
@@ -116,22 +111,13 @@ async function query(embedded: EmbeddedDatabase, sql: string): Promise<Record<st
 }
 
 async function refusal(dataFolder: string): Promise<OperatorError> {
-  const error = await openEmbedded({ dataFolder }).catch((error: unknown) => error);
-  if (!(error instanceof OperatorError)) throw new Error('not refused, or not in words', { cause: error });
+  const error = await operatorErrorOf(() => openEmbedded({ dataFolder }));
   expect(`${error.message}${error.remedy}`).not.toContain('\n');
   return error;
 }
 
-interface Member {
-  readonly child: ChildProcess;
-  /** The next line it says. */
-  hear(): Promise<Record<string, unknown>>;
-  /** Tells it something and hears the answer. */
-  tell(line: string): Promise<Record<string, unknown>>;
-}
-
 /** Another process that opens the folder. */
-function member(dataFolder: string, as?: { uid: number; gid: number }): Member {
+function member(dataFolder: string, as?: { uid: number; gid: number }) {
   const script = path.join('test', 'store', 'server', 'embedded-member.ts');
   const child = spawn(process.execPath, ['--import', 'tsx', script, dataFolder], {
     cwd: as ? readableCheckout : checkout,
@@ -140,11 +126,13 @@ function member(dataFolder: string, as?: { uid: number; gid: number }): Member {
   });
   children.push(child);
   const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream })[Symbol.asyncIterator]();
-  const hear = async () => {
+  /** The next line it says. */
+  const hear = async (): Promise<Record<string, unknown>> => {
     const { value, done } = await lines.next();
     if (done) throw new Error('the member ended without an answer');
     return JSON.parse(value);
   };
+  /** Tells it something and hears the answer. */
   const tell = (line: string) => {
     child.stdin?.write(`${line}\n`);
     return hear();
@@ -300,28 +288,6 @@ describe('several processes', () => {
     expect(serverPids(folder)).toEqual([]);
   });
 
-  test('the last process to leave stops the server, those before it do not', async () => {
-    const folder = usedFolder();
-    const starter = await open(folder);
-    const other = member(folder);
-    expect(await other.hear()).toMatchObject({ isStarter: false });
-    await starter.leave();
-    expect(await other.tell('query select 1 as one')).toEqual([{ one: 1 }]);
-    await other.tell('leave');
-    expect(serverPids(folder)).toEqual([]);
-  });
-
-  test('the server survives its starter killed with -9, and the last member stops it', async () => {
-    const folder = usedFolder();
-    const starter = member(folder);
-    expect(await starter.hear()).toMatchObject({ isStarter: true });
-    const other = await open(folder);
-    await kill(starter.child);
-    expect(await query(other, 'select 1 as one')).toEqual([{ one: 1 }]);
-    await other.leave();
-    expect(serverPids(folder)).toEqual([]);
-  });
-
   test('a server whose members were all killed is adopted with its data', async () => {
     const folder = usedFolder();
     const killed = member(folder);
@@ -335,25 +301,6 @@ describe('several processes', () => {
     expect(await query(embedded, 'select answer from kept')).toEqual([{ answer: 42 }]);
     await embedded.leave();
     expect(serverPids(folder)).toEqual([]);
-  });
-
-  test('a server whose members were all killed stops by itself when nobody comes', {
-    tags: 'slow',
-  }, async () => {
-    const folder = usedFolder();
-    const members = [member(folder), member(folder)];
-    for (const each of members) await each.hear();
-    // The one that started it may go: the watchdog stays with the server, and the server with its last member.
-    await members[0]?.tell('leave');
-    expect(await members[1]?.tell('query select 1 as one')).toEqual([{ one: 1 }]);
-    for (const { child } of members) child.kill('SIGKILL');
-    expect(serverPids(folder)).toHaveLength(1);
-    await vi.waitFor(() => expect(serverPids(folder)).toEqual([]), { timeout: 150_000, interval: 500 });
-    // It was stopped, not killed: nothing has to be recovered.
-    expect(fs.readFileSync(path.join(folder, 'postgres.log'), 'utf8')).toContain(
-      'database system is shut down',
-    );
-    expect((await open(folder)).isStarter).toBe(true);
   });
 
   test('a process that arrives while the server stops always gets a working one', async () => {
@@ -519,15 +466,6 @@ describe('postmaster.pid while PostgreSQL writes it', () => {
 });
 
 describe('what cannot work is rejected in words', () => {
-  test('a file in place of the data folder', async () => {
-    const file = path.join(scratchFolder(), 'data');
-    fs.writeFileSync(file, '');
-    expect((await refusal(file)).message).toBe(
-      `The data folder ${file} cannot be used: it is a file, not a folder.`,
-    );
-    expect((await refusal(path.join(file, 'below'))).message).toContain('part of its path is a file');
-  });
-
   test('database files of another version, and files that are none', async () => {
     const folder = scratchFolder();
     fs.mkdirSync(path.join(folder, 'postgres'));

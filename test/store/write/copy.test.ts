@@ -1,8 +1,9 @@
 import fc from 'fast-check';
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type CopyColumns, type CopyValue, copyRows } from '../../../src/store/write/copy.ts';
 import { createTestDatabase, type TestDatabase } from '../../database.ts';
+import { connectTo } from '../../postgres.ts';
 
 const columns: CopyColumns = {
   place: 'integer',
@@ -20,8 +21,7 @@ let client: pg.Client;
 
 beforeAll(async () => {
   database = await createTestDatabase({ empty: true });
-  client = new pg.Client({ connectionString: database.url, options: '-c timezone=UTC' });
-  await client.connect();
+  client = await connectTo(database.url, { options: '-c timezone=UTC' });
   const definitions = Object.entries(columns).map(([name, type]) => `${name} ${type}`);
   await client.query(`create table copied (${definitions.join(', ')})`);
 });
