@@ -187,7 +187,23 @@ function requestedDepth(extraArgs: unknown): number {
 /** The lower half of the four bytes; the upper half has flags, such as that for the safe head. */
 const DEPTH_BITS = 0xffff;
 
+/** Cache of canonical networks by selector: records share these few objects. */
+const knownNetworks = new Map<unknown, NetworkInfo>();
+const MAX_KNOWN_NETWORKS = 1_000;
+
 function readNetwork(m: Members): NetworkInfo {
+  const known = knownNetworks.get(m.raw('chainSelector'));
+  if (known && m.areExactly(known)) return known;
+  const problems = m.report.problems.length;
+  const network = readNewNetwork(m);
+  if (m.report.problems.length === problems && m.areExactly(network)) {
+    if (knownNetworks.size >= MAX_KNOWN_NETWORKS) knownNetworks.clear();
+    knownNetworks.set(network.chainSelector, network);
+  }
+  return network;
+}
+
+function readNewNetwork(m: Members): NetworkInfo {
   const name = m.text('name', 'a non-empty name', isNotEmpty);
   const chainSelector = m.decimal('chainSelector', UINT64_MAX, UINT64_TEXT);
   const known = networkBySelector(chainSelector);

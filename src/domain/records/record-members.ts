@@ -94,6 +94,15 @@ export class Members {
     return this.#members[key];
   }
 
+  /** Whether the members are exactly these, in the same notation. */
+  areExactly(other: object): boolean {
+    const others = Object.keys(other);
+    return (
+      Object.keys(this.#members).length === others.length &&
+      others.every((key) => this.#members[key] === (other as Readonly<Record<string, unknown>>)[key])
+    );
+  }
+
   reportInvalid(key: string, what: string): void {
     this.problem(key, `is ${describe(this.raw(key))}; it must be ${what}`);
   }
@@ -190,10 +199,14 @@ export class Members {
     if (typeof value === 'string') {
       // Without a family (which is reported elsewhere) the notation cannot be checked.
       if (families.length === 0) return '';
-      const texts = families.map((family) => parse(value, family)?.text);
-      // A text that is canonical in one of two families is not converted to the other's notation.
-      const text = texts.includes(value) ? value : texts.find((one) => one !== undefined);
-      if (text !== undefined) return text;
+      let found: string | undefined;
+      for (const family of families) {
+        const text: string | undefined = parse(value, family)?.text;
+        // A text that is canonical in one of two families is not converted to the other's notation.
+        if (text === value) return text;
+        found ??= text;
+      }
+      if (found !== undefined) return found;
     }
     const article = /^[AEIOU]/.test(families[0] ?? '') ? 'an' : 'a';
     this.reportInvalid(key, `${article} ${[...new Set(families)].join(' or ')} ${noun}`);
@@ -281,8 +294,13 @@ function isDecimal(text: string, min: number, max: bigint): boolean {
   return number >= min && number <= max;
 }
 
-/** The time in the format of `toISOString`; undefined for an invalid time. */
+/** Times in the format of `toISOString`, from 1970 to 9999, except for days after the 28th, which not every month has. */
+const CANONICAL_TIME =
+  /^(?:19[7-9]\d|[2-9]\d{3})-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
+
+/** The time in the format of `toISOString`, which most sources use; undefined for an invalid time. */
 function canonicalTime(text: string): string | undefined {
+  if (CANONICAL_TIME.test(text)) return text;
   const time = parseTime(text);
   return Number.isNaN(time) ? undefined : new Date(time).toISOString();
 }

@@ -15,10 +15,10 @@ import { retryDelay } from './timing.ts';
 
 /**
  * Pieces that are read at once: slow start, up to what keeps the endpoints' rate limits busy. The limit begins at one and
- * grows with every piece that succeeds, up to two seconds' worth of requests, for answers may take that long. A failure
+ * grows with every piece that succeeds, up to four seconds' worth of requests, for answers may take that long. A failure
  * takes it back to one, and from then on it grows by one with every piece, which doubles it in a round trip.
  */
-const QUEUE_SECONDS = 2;
+const QUEUE_SECONDS = 4;
 const MIN_PER_ENDPOINT = 2;
 const MAX_PER_ENDPOINT = 64;
 const MAX_IN_ALL = 256;
