@@ -80,7 +80,7 @@ describe.skipIf(!hasChromium)('on the demo’s network', () => {
       // Only colours differ.
       await page.emulateMedia({ colorScheme: 'dark' });
       expect([path, await seriousProblems(page, ['color-contrast'])]).toEqual([path, []]);
-      for (const width of [320, 375, 768, 1280, 1920]) {
+      for (const width of [320, 375, 768, 800, 1040, 1280, 1920]) {
         await page.setViewportSize({ width, height: 900 });
         expect({ path, width, overhang: await overhang(page) }).toEqual({ path, width, overhang: 0 });
       }

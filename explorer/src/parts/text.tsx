@@ -57,15 +57,14 @@ export function AddressText({ text }: { readonly text: string }) {
   });
 }
 
-/** The sentence of a reason, its amounts in units that people use. */
-export function ReasonText({
-  reason,
-  network,
-}: {
+interface ReasonTextProps {
   readonly reason: FailureReason;
   /** The destination. */
   readonly network: NetworkInfo;
-}) {
+}
+
+/** The sentence of a reason, its amounts in units that people use. */
+export function ReasonText({ reason, network }: ReasonTextProps) {
   const token = reasonToken(reason);
   const names = useNames(token === undefined ? [] : [token]);
   return (

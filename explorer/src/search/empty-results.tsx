@@ -6,10 +6,10 @@ import { networkBySelector } from '../../../src/domain/networks/networks.ts';
 import { printable } from '../../../src/text/format.ts';
 import { CopyButton } from '../parts/copy.tsx';
 import { IndexedSoFar } from '../parts/freshness.tsx';
-import { Notice } from '../parts/page.tsx';
+import { MessagesLink, Notice } from '../parts/page.tsx';
 import { lookupQuery, tokensQuery } from '../server/api-client.ts';
 import { filtersOf, hasFilters, type SearchView } from '../server/search-view.ts';
-import { contractFilters, MatchRow } from './lookup-match.tsx';
+import { contractFilters, MatchRow } from './search-box.tsx';
 
 const waysToFill = [
   ['Index chains through the RPC endpoints in lanescan.yaml', 'lanescan index'],
@@ -73,7 +73,7 @@ function NothingFound({ view }: { readonly view: SearchView }) {
           <ul className="matches stack gap-4">
             {contracts.map((match) => (
               <li key={JSON.stringify(match)}>
-                <Link to="/" search={contractFilters(match) ?? {}} className="flow spread">
+                <Link to="/" search={contractFilters(match) ?? {}} className="flow spread plain">
                   <MatchRow match={match} />
                 </Link>
               </li>
@@ -105,9 +105,7 @@ function NothingFound({ view }: { readonly view: SearchView }) {
         <p>Each filter may match some messages, but none matches all of them. Remove one, or:</p>
       )}
       <p>
-        <Link to="/" search={{}} className="button">
-          Show all messages
-        </Link>
+        <MessagesLink words="Show all messages" isButton />
       </p>
     </Notice>
   );
@@ -131,16 +129,18 @@ function NoTransfers({ view, address }: { readonly view: SearchView; readonly ad
         No indexed message transfers this token
         {token?.symbol ? (
           <>
-            , which calls itself <bdi className="symbol">{printable(token.symbol)}</bdi>
+            , which calls itself <bdi className="bold">{printable(token.symbol)}</bdi>
           </>
         ) : null}
         .{token && ' Fees may be paid in it.'}
       </p>
       {token && network && (
         <p>
-          <Link to="/" search={{ sourceChainSelector: token.chainSelector }} className="button">
-            Show messages from {network}
-          </Link>
+          <MessagesLink
+            search={{ sourceChainSelector: token.chainSelector }}
+            words={`Show messages from ${network}`}
+            isButton
+          />
         </p>
       )}
     </>

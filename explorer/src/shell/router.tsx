@@ -7,6 +7,7 @@ import { type ComponentType, lazy } from 'react';
 import { isMessageId } from '../../../src/text/format.ts';
 import { SearchPage } from '../search/search-page.tsx';
 import {
+  basePath,
   historyQuery,
   lanesQuery,
   messageQuery,
@@ -15,7 +16,6 @@ import {
   searchQuery,
   statsQuery,
 } from '../server/api-client.ts';
-import { basePath } from '../server/base-path.ts';
 import { dayWindowOf, parseParameters, viewOf, writeParameters } from '../server/search-view.ts';
 import { BrokenPage, NotFoundPage, Shell } from './shell.tsx';
 
@@ -34,7 +34,7 @@ const LanesPage = later(() => import('../lanes/lanes-page.tsx'), 'LanesPage');
 const LanePage = later(() => import('../lanes/lane-page.tsx'), 'LanePage');
 const NetworksPage = later(() => import('../networks/networks-page.tsx'), 'NetworksPage');
 const OverviewPage = later(() => import('../overview/overview-page.tsx'), 'OverviewPage');
-const FailuresPage = later(() => import('../failures/failures-page.tsx'), 'FailuresPage');
+const FailuresPage = later(() => import('../overview/overview-page.tsx'), 'FailuresPage');
 
 const IDLE_AFTER_MS = 1_000;
 
