@@ -18,7 +18,7 @@ import {
 import { isInFlight, laneWords } from '../../../src/text/message-words.ts';
 import { type Bar, BarChart } from '../parts/charts.tsx';
 import { laneMessages, SearchableHash, sentMessages } from '../parts/hash.tsx';
-import { Icon, LaneLabel } from '../parts/icons.tsx';
+import { Icon, LaneLabel, toneOf } from '../parts/icons.tsx';
 import { MessageRow } from '../parts/message-row.tsx';
 import { BackLink, Card, Loaded, MessagesLink, Notice, Skeleton, useTitle } from '../parts/page.tsx';
 import {
@@ -76,11 +76,7 @@ export function LanePage() {
   );
 }
 
-interface LaneProps {
-  readonly lane: Lane;
-}
-
-function LaneView({ lane }: LaneProps) {
+function LaneView({ lane }: { readonly lane: Lane }) {
   const { delivery, messages, sourceNetworkInfo: source, destNetworkInfo: dest } = lane;
   const { p50Ms, p90Ms, p99Ms } = delivery;
   return (
@@ -162,36 +158,35 @@ function overdueWords(lane: Lane): ReactNode {
 
 function CompletenessWords({ completeness }: { readonly completeness: Completeness }) {
   const { first, last, missing, missingRanges, missingRangeCount, isComplete } = completeness;
-  const range = `${grouped(first)}…${grouped(last)}`;
+  const range = <strong>{`${grouped(first)}…${grouped(last)}`}</strong>;
   if (isComplete) {
     return (
       <p>
-        <span style={{ color: 'var(--done)' }}>
+        <span style={toneOf('SUCCESS')}>
           <Icon name="tick" />
         </span>{' '}
-        <strong>{range}</strong>: none missing
+        {range}: none missing
       </p>
     );
   }
   const named = missingRanges.map(({ from, to }) =>
     from === to ? grouped(from) : `${grouped(from)}–${grouped(to)}`,
   );
+  const others = missingRangeCount - named.length;
   return (
     <div className="incomplete">
       <p className="action">
-        <Icon name="hand" /> <strong>{range}</strong>: {grouped(missing)} missing, in{' '}
-        {counted(missingRangeCount, 'range')}
+        <Icon name="hand" /> {range}: {grouped(missing)} missing, in {counted(missingRangeCount, 'range')}
       </p>
       <p className="muted wrap">
         {named.join(', ')}
-        {missingRangeCount > named.length &&
-          `, and ${counted(missingRangeCount - named.length, 'more range')}`}
+        {others > 0 && `, and ${counted(others, 'more range')}`}
       </p>
     </div>
   );
 }
 
-function LaneCharts({ lane }: LaneProps) {
+function LaneCharts({ lane }: { readonly lane: Lane }) {
   const skeleton = (
     <div className="columns" aria-busy="true">
       <div className="card chart-place" />
@@ -233,7 +228,7 @@ function LaneCharts({ lane }: LaneProps) {
 const FAILURE_DAYS = 30;
 const SHOWN_REASONS = 4;
 
-function LaneFailures({ lane }: LaneProps) {
+function LaneFailures({ lane }: { readonly lane: Lane }) {
   const ends = laneMessages(lane).filters;
   const { data } = useQuery(failuresQuery(FAILURE_DAYS, ends));
   if (!data) return null;
@@ -258,7 +253,7 @@ function LaneFailures({ lane }: LaneProps) {
   );
 }
 
-function NewestMessages({ lane }: LaneProps) {
+function NewestMessages({ lane }: { readonly lane: Lane }) {
   const { data } = useQuery(sampleQuery(lane));
   if (!data) return null;
   const all = <MessagesLink search={laneMessages(lane).filters} words="All of this lane" />;
@@ -295,7 +290,7 @@ function timeBars(messages: readonly Message[], now: number): readonly Bar[] {
     bar.messages++;
     if (status === 'SUCCESS' || status === 'FAILED') bar[status]++;
   });
-  return tally.map((counts, index) => {
+  return tally.map(({ messages: sent, SUCCESS, FAILED }, index) => {
     const iso = new Date(first + index * width).toISOString();
     const isDay = width >= 24 * HOUR_MS;
     const name = isDay ? dayName(iso) : `${dayName(iso)}, ${clockTime(iso).slice(0, 5)}`;
@@ -303,7 +298,7 @@ function timeBars(messages: readonly Message[], now: number): readonly Bar[] {
       key: iso,
       name,
       ...(index % Math.ceil(count / 4) === 0 && { tick: name }),
-      parts: outcomeParts(counts),
+      parts: outcomeParts(sent, SUCCESS, FAILED),
     };
   });
 }

@@ -134,6 +134,8 @@ function busiestFirst(lanes: readonly Lane[], end: (lane: Lane) => NetworkInfo):
 
 const noticeable = (count: number) => <span className={count > 0 ? 'action bold' : ''}>{count}</span>;
 
+const ago = (at: number) => <Ago at={new Date(at).toISOString()} />;
+
 interface LaneColumn extends Column<Lane> {
   /** The lanes with the highest come first. */
   readonly order: (lane: Lane) => number;
@@ -161,12 +163,7 @@ const columns: readonly [LaneColumn, ...LaneColumn[]] = [
   column('p50', '50 %', ({ delivery }) => delivery.p50Ms, duration, 'Half within'),
   column('p90', '90 %', ({ delivery }) => delivery.p90Ms, duration, '90 % within'),
   column('p99', '99 %', ({ delivery }) => delivery.p99Ms, duration, '99 % within'),
-  column(
-    'last',
-    'Last sent',
-    ({ lastSentAt }) => Date.parse(lastSentAt),
-    (at) => <Ago at={new Date(at).toISOString()} />,
-  ),
+  column('last', 'Last sent', ({ lastSentAt }) => Date.parse(lastSentAt), ago),
 ];
 
 const laneColumn: Column<Lane> = {

@@ -41,7 +41,7 @@ interface CopyableProps {
 /** A value with a copy button. */
 export function Copyable({ text, what, shown = text }: CopyableProps) {
   return (
-    <span className="hash whole inline">
+    <span className="hash whole inline gap-2">
       {shown === text ? <code className="wrap">{text}</code> : <span>{shown}</span>}
       <CopyButton text={text} what={what} />
     </span>

@@ -9,7 +9,6 @@ import {
   contractRole,
   decimalsSources,
   type NamedToken,
-  type Names,
   paidAmount,
   tokenAddressesOf,
   transferredAmount,
@@ -18,6 +17,7 @@ import { counted, duration, exactTime, grouped, percent, printable } from '../..
 import { finalityWords } from '../../../src/text/message-problem.ts';
 import { networkName } from '../../../src/text/message-words.ts';
 import { byteLength } from '../../../src/text/payload.ts';
+import { ShareBar } from '../parts/charts.tsx';
 import { CopyButton } from '../parts/copy.tsx';
 import {
   ChainLink,
@@ -65,7 +65,7 @@ function networkWords(network: NetworkInfo): ReactNode {
         <NamedNetwork name={networkName(network)} selector={network.chainSelector} />
         {muted(`${network.chainFamily} ${printable(network.chainId)}`)}
       </span>
-      <span className="hash whole inline muted">
+      <span className="hash whole inline gap-2 muted">
         <span className="wrap">selector {network.chainSelector}</span>
         <CopyButton text={network.chainSelector} what="chain selector" />
       </span>
@@ -288,12 +288,9 @@ function VerifiersCard({ message, verifiers }: { readonly message: Message; read
   );
 }
 
-interface VerifierProps {
-  readonly verifier: Verifiers['items'][number];
-  readonly message: Message;
-}
+type Verifier = Verifiers['items'][number];
 
-function VerifierView({ verifier, message }: VerifierProps) {
+function VerifierView({ verifier, message }: { readonly verifier: Verifier; readonly message: Message }) {
   const { sourceNetworkInfo: source, destNetworkInfo: dest } = message;
   const { metadata, isRequired, status, verification, sourceAddress, destAddress } = verifier;
   const isDone = status === 'COMPLETED';
@@ -361,7 +358,7 @@ function FeesCard({ message }: { readonly message: Message }) {
           ),
         }}
       />
-      {items !== undefined && items.length > 0 && <FeeChart items={items} message={message} names={names} />}
+      {items !== undefined && items.length > 0 && <FeeChart items={items} message={message} />}
     </Card>
   );
 }
@@ -377,16 +374,11 @@ const typeNames: Record<FeeItem['feeType'], string> = {
 
 const colourOf = (index: number) => `var(--part-${Math.min(index, 5)})`;
 
-interface FeeChartProps {
-  readonly items: readonly FeeItem[];
-  readonly message: Message;
-  readonly names: Names;
-}
-
 /** The parts of a fee as a stacked bar, the largest first, and as a list. */
-function FeeChart({ items, message, names }: FeeChartProps) {
+function FeeChart({ items, message }: { readonly items: readonly FeeItem[]; readonly message: Message }) {
   const { sourceNetworkInfo: source, fees } = message;
   const { tokenAddress, totalAmount } = fees.fixedFeesDetails;
+  const names = useNames();
   const token = names.token(source, tokenAddress);
   const amountOf = (amount: string) => paidAmount(amount, token)?.exact ?? grouped(amount);
   const roleOf = (address: string) => contractRole(message, address, names) ?? '';
@@ -396,18 +388,9 @@ function FeeChart({ items, message, names }: FeeChartProps) {
   const share = (amount: string) => (whole === 0n ? 0 : Number((BigInt(amount) * 1_000n) / whole));
   return (
     <figure className="fee-chart stack gap-12">
-      <svg viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true">
-        {sorted.map(({ amount }, index) => (
-          <rect
-            // biome-ignore lint/suspicious/noArrayIndexKey: a part is known by its place.
-            key={index}
-            fill={colourOf(index)}
-            x={sorted.slice(0, index).reduce((start, before) => start + share(before.amount), 0)}
-            width={Math.max(0, share(amount) - 3)}
-            height="10"
-          />
-        ))}
-      </svg>
+      <ShareBar
+        parts={sorted.map(({ amount }, key) => ({ key, colour: colourOf(key), value: share(amount) }))}
+      />
       <ul>
         {sorted.map(({ feeType, amount, contractAddress }, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: a part is known by its place.

@@ -150,16 +150,14 @@ function Timeline({ message }: { readonly message: Message }) {
 function TimelineStep({ step, firstDay }: { readonly step: Step; readonly firstDay: string | null }) {
   const { status, state, stage, tookMs } = step;
   const at = stage?.at ?? null;
+  const isAhead = state === 'ahead';
   const isOtherDay = at !== null && firstDay !== null && at.slice(0, 10) !== firstDay.slice(0, 10);
   return (
     <li className="step" data-state={state} aria-current={state === 'current' ? 'step' : undefined}>
       <span className="step-mark">
-        {state === 'ahead' ? <span className="step-ahead" /> : <StatusIcon status={status} />}
+        {isAhead ? <span className="step-ahead" /> : <StatusIcon status={status} />}
       </span>
-      <span
-        className={`step-name ${state === 'ahead' ? 'muted' : 'bold'}`}
-        style={state === 'ahead' ? {} : toneOf(status)}
-      >
+      <span className={`step-name ${isAhead ? 'muted' : 'bold'}`} style={isAhead ? {} : toneOf(status)}>
         {status === 'SUCCESS' ? 'Executed' : statusWords[status]}
       </span>
       {at !== null && (
@@ -171,7 +169,7 @@ function TimelineStep({ step, firstDay }: { readonly step: Step; readonly firstD
       {stage !== null && at === null && <span className="step-time muted small">time not known</span>}
       {tookMs !== null && <span className="step-took small">+{duration(tookMs)}</span>}
       {state === 'current' && at !== null && status !== 'FAILED' && <SoFar since={at} />}
-      {state === 'ahead' && <span className="step-time muted small">to come</span>}
+      {isAhead && <span className="step-time muted small">to come</span>}
     </li>
   );
 }

@@ -122,7 +122,7 @@ function AttemptView({ attempt, network }: { readonly attempt: Attempt; readonly
   const block = String(blockNumber);
   return (
     <li className={`stack${removedAt === null ? '' : ' removed'}`}>
-      <p className="flow">
+      <p className="flow gap-12">
         <StatusBadge status={outcome} />
         {at !== null && <ExactTime at={at} />}
       </p>

@@ -25,18 +25,14 @@ import {
 import { Copyable, Fields, hash, muted } from './fields.tsx';
 import { type SendableTransaction, type Sending, useSending, useWallets, type Wallet } from './wallets.ts';
 
-const outcomeTones: Partial<Record<Diagnosis['outcome'], string>> = {
-  succeeds: 'done',
-  executed: 'done',
-  fails: 'failed',
-};
-const headings: Readonly<Record<Diagnosis['outcome'], string>> = {
-  succeeds: 'It would succeed now',
-  fails: 'It would fail now',
-  'not-yet': 'Not yet',
-  executed: 'Already executed',
-  impossible: 'Not from here',
-  untried: 'Not tried beforehand',
+/** The heading of each outcome, and its colour. */
+const outcomes: Readonly<Record<Diagnosis['outcome'], readonly [heading: string, tone: string]>> = {
+  succeeds: ['It would succeed now', 'done'],
+  fails: ['It would fail now', 'failed'],
+  'not-yet': ['Not yet', 'text'],
+  executed: ['Already executed', 'done'],
+  impossible: ['Not from here', 'text'],
+  untried: ['Not tried beforehand', 'text'],
 };
 
 export function Rescue({ message }: { readonly message: Message }) {
@@ -158,12 +154,12 @@ function canBeBuilt(diagnosis: Diagnosis | undefined): boolean {
 
 function DiagnosisText({ diagnosis }: { readonly diagnosis: Diagnosis }) {
   const { outcome, text, reason, block, gasLimit } = diagnosis;
-  const tone = outcomeTones[outcome] ?? 'text';
+  const [heading, tone] = outcomes[outcome];
   return (
     <div className="rescue-diagnosis stack gap-4" role="status">
       <strong className="line" style={{ color: `var(--${tone})` }}>
         <Icon name={tone === 'done' ? 'tick' : 'info'} />
-        {headings[outcome]}
+        {heading}
       </strong>
       {(outcome !== 'succeeds' || gasLimit !== null) && (
         <p>

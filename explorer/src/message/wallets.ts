@@ -90,11 +90,11 @@ async function switchChain({ provider }: Wallet, chainId: number): Promise<void>
 /** Resolves to the hash. The chain is named: the visitor may change it in the wallet at any time. */
 async function sendTransaction(
   { provider }: Wallet,
-  transaction: { readonly [name in 'from' | 'to' | 'data' | 'value' | 'gas']: string } & {
-    readonly chainId: number;
-  },
+  from: string,
+  transaction: SendableTransaction,
 ): Promise<string> {
-  const params = [{ ...transaction, chainId: hexadecimal(transaction.chainId) }];
+  const { chainId, to, data, value, gas } = transaction;
+  const params = [{ from, to, data, value, gas, chainId: hexadecimal(chainId) }];
   const hash = await provider.request({ method: 'eth_sendTransaction', params });
   if (typeof hash !== 'string' || !/^0x[0-9a-fA-F]{64}$/.test(hash))
     throw new Error('The wallet gives no transaction hash.');
@@ -149,13 +149,10 @@ export function useSending({ messageId, status, receiptTransactionHash }: Messag
   };
 
   const sendNow = async (wallet: Wallet, transaction: SendableTransaction): Promise<void> => {
-    const { chainId, to, data, value, gas } = transaction;
     const from = await ask('account', () => accountOf(wallet));
     const present = await ask('chain', () => chainOf(wallet));
-    if (present !== chainId) return setSending({ step: 'wrong-chain', wallet, chainId: present });
-    const hash = await ask('transaction', () =>
-      sendTransaction(wallet, { chainId, from, to, data, value, gas }),
-    );
+    if (present !== transaction.chainId) return setSending({ step: 'wrong-chain', wallet, chainId: present });
+    const hash = await ask('transaction', () => sendTransaction(wallet, from, transaction));
     setSending({ step: 'sent', wallet, hash });
   };
 

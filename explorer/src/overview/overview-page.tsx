@@ -43,7 +43,7 @@ export function OverviewPage() {
                 <BarChart
                   label="Messages sent each day (UTC), by what has become of them"
                   bars={dayBars(stats.days, ({ messages, byStatus }) => ({
-                    parts: outcomeParts({ messages, ...byStatus }),
+                    parts: outcomeParts(messages, byStatus.SUCCESS, byStatus.FAILED),
                   }))}
                 />
               </div>
@@ -83,7 +83,11 @@ function StatusPanel({ counts, total }: { readonly counts: StatusCounts; readonl
   return (
     <Card title="Statuses">
       <ShareBar
-        parts={shown.map((status) => ({ key: status, tone: statusTones[status], value: counts[status] }))}
+        parts={shown.map((status) => ({
+          key: status,
+          colour: `var(--fill-${statusTones[status]})`,
+          value: counts[status],
+        }))}
       />
       <ul className="tally">
         {shown.map((status) => (

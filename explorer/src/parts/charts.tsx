@@ -141,8 +141,8 @@ export function BarChart({ bars, label, marks = [], format = grouped }: BarChart
 }
 
 interface Share {
-  readonly key: string;
-  readonly tone: string;
+  readonly key: string | number;
+  readonly colour: string;
   readonly value: number;
 }
 
@@ -153,11 +153,8 @@ export function ShareBar({ parts }: { readonly parts: readonly Share[] }) {
     <div className="share-bar" aria-hidden="true">
       {parts
         .filter(({ value }) => value > 0)
-        .map(({ key, tone, value }) => (
-          <span
-            key={key}
-            style={{ background: `var(--fill-${tone})`, flexGrow: Math.max(value, total / 400) }}
-          />
+        .map(({ key, colour, value }) => (
+          <span key={key} style={{ background: colour, flexGrow: Math.max(value, total / 400) }} />
         ))}
     </div>
   );

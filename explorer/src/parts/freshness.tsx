@@ -65,7 +65,7 @@ function freshnessOf(list: NetworkList | undefined) {
 }
 
 /** The outages of a message's networks and of mirrors. */
-function useOutagesOf({ sourceNetworkInfo, destNetworkInfo }: Message): readonly Outage[] {
+function useOutagesOf({ sourceNetworkInfo, destNetworkInfo }: Message): Outage[] {
   const { outages } = useFreshness();
   const ends = [sourceNetworkInfo.chainSelector, destNetworkInfo.chainSelector];
   return outages.filter(({ network }) => network === null || ends.includes(network.chainSelector));
@@ -87,12 +87,9 @@ export function FreshnessBanner() {
   return <OutageBanner {...useFreshness()} />;
 }
 
-interface OutageBannerProps {
-  readonly outages: readonly Outage[];
-  readonly isEverything: boolean;
-}
+type Outages = Pick<ReturnType<typeof useFreshness>, 'outages' | 'isEverything'>;
 
-function OutageBanner({ outages, isEverything }: OutageBannerProps) {
+function OutageBanner({ outages, isEverything }: Outages) {
   const stopped = outages.filter(({ isStopped }) => isStopped);
   const shown = stopped.length > 0 ? stopped : outages;
   const [earliest = ''] = shown.map(({ lastSeenAt }) => lastSeenAt).sort();

@@ -11,7 +11,7 @@ import { Icon } from './icons.tsx';
 
 export function ShortHash({ text, what }: { readonly text: string; readonly what: string }) {
   return (
-    <span className="hash inline">
+    <span className="hash inline gap-2">
       <code className="nowrap" title={text.slice(0, 2_000)}>
         {shortHash(text)}
       </code>
@@ -71,7 +71,7 @@ export function SearchableHash({ filter = 'q', search, role, ...hash }: Searchab
           {role !== undefined && <bdi className="muted">{printable(role)}</bdi>}
         </span>
       )}
-      <span className="hash whole inline">
+      <span className="hash whole inline gap-2">
         <Link
           to="/"
           search={search?.filters ?? { [filter]: text }}
@@ -90,7 +90,7 @@ export function SearchableHash({ filter = 'q', search, role, ...hash }: Searchab
 export function SearchableShortHash({ search, ...hash }: HashProps & { readonly search: MessagesOf }) {
   const { text, what } = hash;
   return (
-    <span className="hash inline">
+    <span className="hash inline gap-2">
       <Link to="/" search={search.filters} title={`${text}: show ${search.words}`}>
         <code>{shortHash(text)}</code>
       </Link>

@@ -71,7 +71,7 @@ export function StatusIcon({ status }: { readonly status: Status }) {
     <svg className="status-icon" style={toneOf(status)} viewBox="0 0 16 16" aria-hidden="true">
       {!end && <circle cx="8" cy="8" r="6.2" fill="none" stroke="currentColor" strokeWidth="1.6" />}
       <path d={end?.shape ?? sectors[status]} fill="currentColor" />
-      <path className="status-sign" d={end?.sign} />
+      <path d={end?.sign} fill="none" stroke="var(--surface)" strokeWidth="1.8" strokeLinecap="round" />
     </svg>
   );
 }

@@ -68,7 +68,7 @@ export const MessageRow = memo(({ message, isFresh, reason }: MessageRowProps) =
 function party(end: 'sender' | 'receiver', address: string, label: string | undefined) {
   const title = `${end === 'sender' ? 'Sender' : 'Receiver'} ${address}: search its messages`;
   return (
-    <span className="hash inline">
+    <span className="hash inline gap-2">
       <Link to="/" search={{ [end]: address }} title={title}>
         {label === undefined ? (
           <code>{shortHash(address)}</code>

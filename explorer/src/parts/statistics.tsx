@@ -62,14 +62,8 @@ export function dayBars<T extends { readonly day: string }>(
   });
 }
 
-interface OutcomeCounts {
-  readonly messages: number;
-  readonly SUCCESS: number;
-  readonly FAILED: number;
-}
-
 /** The parts of a bar of messages: what has become of them. */
-export const outcomeParts = ({ messages, SUCCESS, FAILED }: OutcomeCounts): Bar['parts'] => [
+export const outcomeParts = (messages: number, SUCCESS: number, FAILED: number): Bar['parts'] => [
   { series: 'Delivered', tone: 'done', value: SUCCESS },
   { series: 'In flight', tone: 'moving', value: messages - SUCCESS - FAILED },
   { series: 'Failed', tone: 'failed', value: FAILED },
@@ -113,15 +107,10 @@ interface FailureReasonsProps {
 }
 
 /** Reasons, the most frequent first: what happened, who can fix it, where, and the newest examples. */
-export function FailureReasons({
-  failures,
-  none,
-  shown = failures.reasons.length,
-  ...options
-}: FailureReasonsProps) {
+export function FailureReasons({ failures, none, shown, ...options }: FailureReasonsProps) {
   const { reasons, counted: total, otherReasons, truncated, failed } = failures;
   if (failed === 0) return <p className="muted">{none}</p>;
-  const hidden = reasons.slice(shown);
+  const hidden = shown === undefined ? [] : reasons.slice(shown);
   const more = {
     reasons: hidden.length + (otherReasons?.reasons ?? 0),
     messages: hidden.reduce((sum, { messages }) => sum + messages, 0) + (otherReasons?.messages ?? 0),
@@ -188,37 +177,24 @@ function Reason({ group, total, withLanes = true, withMessages = false }: Reason
           </span>
         )}
         {!withMessages && first && (
-          <MessageLink messageId={first.messageId}>
+          <Link to="/message/$messageId" params={{ messageId: first.messageId }} state={{ isInside: true }}>
             newest <Ago at={first.sendTimestamp} suffix=" ago" />
-          </MessageLink>
+          </Link>
         )}
       </p>
       {withMessages && (
         <ul className="reason-messages flow muted small" aria-label={`Newest messages: ${printable(title)}`}>
           {newest.map(({ messageId, sendTimestamp }) => (
             <li key={messageId}>
-              <MessageLink messageId={messageId}>
+              <Link to="/message/$messageId" params={{ messageId }} state={{ isInside: true }}>
                 <code title={messageId}>{shortHash(messageId)}</code>
-              </MessageLink>{' '}
+              </Link>{' '}
               <Ago at={sendTimestamp} suffix=" ago" />
             </li>
           ))}
         </ul>
       )}
     </li>
-  );
-}
-
-interface MessageLinkProps {
-  readonly messageId: string;
-  readonly children: ReactNode;
-}
-
-function MessageLink({ messageId, children }: MessageLinkProps) {
-  return (
-    <Link to="/message/$messageId" params={{ messageId }} state={{ isInside: true }}>
-      {children}
-    </Link>
   );
 }
 

@@ -59,14 +59,9 @@ function NothingFound({ view }: { readonly view: SearchView }) {
   const { data } = useQuery(lookupQuery(account ?? ''));
   const contracts = (account === undefined ? [] : (data?.data ?? [])).filter(contractFilters);
   const isParticular = particulars.some((name) => view[name] !== undefined);
-  const title =
-    contracts.length > 0
-      ? 'A contract, not an account'
-      : isParticular
-        ? 'Not found here'
-        : 'No message matches';
+  const missing = isParticular ? 'Not found here' : 'No message matches';
   return (
-    <Notice title={title}>
+    <Notice title={contracts.length > 0 ? 'A contract, not an account' : missing}>
       {contracts.length > 0 ? (
         <>
           <p>No message has this address as its sender or receiver. It is a known contract:</p>
@@ -118,21 +113,15 @@ function isAddress(text: string | undefined): boolean {
 /** A token that fees are paid in is known, and yet no message transfers it. */
 function NoTransfers({ view, address }: { readonly view: SearchView; readonly address: string }) {
   const { data } = useQuery(tokensQuery(address));
-  const token = data?.find(
-    ({ chainSelector }) =>
-      view.sourceChainSelector === undefined || chainSelector === view.sourceChainSelector,
-  );
+  const { sourceChainSelector: source } = view;
+  const token = data?.find(({ chainSelector }) => source === undefined || chainSelector === source);
   const network = token && networkBySelector(token.chainSelector)?.displayName;
   return (
     <>
       <p>
         No indexed message transfers this token
-        {token?.symbol ? (
-          <>
-            , which calls itself <bdi className="bold">{printable(token.symbol)}</bdi>
-          </>
-        ) : null}
-        .{token && ' Fees may be paid in it.'}
+        {token?.symbol && ', which calls itself '}
+        <bdi className="bold">{printable(token?.symbol ?? '')}</bdi>.{token && ' Fees may be paid in it.'}
       </p>
       {token && network && (
         <p>

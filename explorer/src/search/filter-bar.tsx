@@ -233,10 +233,9 @@ const HOUR = 3_600_000;
 const spans = { 'Last hour': 1, 'Last 24 hours': 24, 'Last 7 days': 7 * 24, 'Last 30 days': 30 * 24 };
 
 function spanWords({ sentAfter, sentBefore }: SearchView): string {
-  return [
-    ...(sentAfter === undefined ? [] : [`from ${minuteOf(sentAfter)}`]),
-    ...(sentBefore === undefined ? [] : [`to ${minuteOf(sentBefore)}`]),
-  ].join(' ');
+  const from = sentAfter && `from ${minuteOf(sentAfter)}`;
+  const to = sentBefore && `to ${minuteOf(sentBefore)}`;
+  return [from, to].filter(Boolean).join(' ');
 }
 
 function TimePicker({ view, onChange }: FilterProps) {

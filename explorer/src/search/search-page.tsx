@@ -39,7 +39,7 @@ export function SearchPage() {
       <FreshnessBanner />
       <FilterBar view={view} onChange={(changes) => show(withFilters(view, changes))} />
       <div className="toolbar line spread">
-        <LivePill news={news} isFirstPage={view.cursor === undefined} />
+        {view.cursor === undefined ? <LivePill news={news} /> : <p className="muted small">Older messages</p>}
         {reasons && (
           <Link to="/failure" className="by-reason small">
             Grouped by reason
@@ -114,14 +114,8 @@ function RowsSkeleton() {
   );
 }
 
-interface LivePillProps {
-  readonly news: ReturnType<typeof useNewMessages>;
-  readonly isFirstPage: boolean;
-}
-
-function LivePill({ news, isFirstPage }: LivePillProps) {
+function LivePill({ news }: { readonly news: ReturnType<typeof useNewMessages> }) {
   const { state, lastChangeAt } = useFreshness();
-  if (!isFirstPage) return <p className="muted small">Older messages</p>;
   if (news.count > 0) {
     const words = `${news.count >= 1000 ? '1,000+' : news.count} new`;
     return (

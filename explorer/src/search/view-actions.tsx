@@ -40,7 +40,7 @@ export function ViewActions({ view }: { readonly view: SearchView }) {
         label={[<Icon key="icon" name="code" />, ' API']}
       >
         {() => (
-          <div className="requests stack gap-12">
+          <div className="stack gap-12">
             <CodeBlock title="curl" code={`curl '${serverUrl}${searchUrl(view)}'`} />
             <CodeBlock title="@chainlink/ccip-sdk" code={sdkCode(filters, serverUrl)} />
             <p className="hint muted small">
