@@ -50,9 +50,7 @@ function NoMessageId({ text }: { readonly text: string }) {
       <p>
         <code className="wrap">{text.slice(0, 200)}</code>
       </p>
-      <p>
-        <MessagesLink words="Show the newest messages" isButton />
-      </p>
+      <MessagesLink words="Show the newest messages" isButton />
     </Notice>
   );
 }
@@ -300,9 +298,7 @@ function NotKnown({ messageId }: { readonly messageId: string }) {
     return (
       <Notice title="Not a message ID">
         <p>Several messages use this transaction:</p>
-        <p>
-          <MessagesLink search={{ q: messageId }} words="Show the messages" isButton />
-        </p>
+        <MessagesLink search={{ q: messageId }} words="Show the messages" isButton />
       </Notice>
     );
   }
@@ -317,9 +313,7 @@ function NotKnown({ messageId }: { readonly messageId: string }) {
         message as soon as it arrives.
       </p>
       <IndexedSoFar />
-      <p>
-        <MessagesLink words="Show the newest messages" isButton />
-      </p>
+      <MessagesLink words="Show the newest messages" isButton />
     </Notice>
   );
 }

@@ -48,13 +48,14 @@ interface MessagesLinkProps {
   readonly isButton?: boolean;
 }
 
-/** Leads to the messages that match; without filters to the newest. */
+/** Leads to the messages that match; without filters to the newest. A button is a paragraph. */
 export function MessagesLink({ search = {}, words, isButton = false }: MessagesLinkProps) {
-  return (
+  const link = (
     <Link to="/" search={search} className={isButton ? 'button' : ''}>
       {words}
     </Link>
   );
+  return isButton ? <p>{link}</p> : link;
 }
 
 interface CardProps {

@@ -99,9 +99,7 @@ function NothingFound({ view }: { readonly view: SearchView }) {
       ) : (
         <p>Each filter may match some messages, but none matches all of them. Remove one, or:</p>
       )}
-      <p>
-        <MessagesLink words="Show all messages" isButton />
-      </p>
+      <MessagesLink words="Show all messages" isButton />
     </Notice>
   );
 }
@@ -124,13 +122,11 @@ function NoTransfers({ view, address }: { readonly view: SearchView; readonly ad
         <bdi className="bold">{printable(token?.symbol ?? '')}</bdi>.{token && ' Fees may be paid in it.'}
       </p>
       {token && network && (
-        <p>
-          <MessagesLink
-            search={{ sourceChainSelector: token.chainSelector }}
-            words={`Show messages from ${network}`}
-            isButton
-          />
-        </p>
+        <MessagesLink
+          search={{ sourceChainSelector: token.chainSelector }}
+          words={`Show messages from ${network}`}
+          isButton
+        />
       )}
     </>
   );

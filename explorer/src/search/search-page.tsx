@@ -221,13 +221,11 @@ function InvalidSearch({ error, view }: { readonly error: ResponseError; readonl
         {error.message}
         {!isOld && '.'}
       </p>
-      <p>
-        <MessagesLink
-          search={withFilters(view, without)}
-          words={isOld ? 'Show the newest' : `Search without ${error.parameters.join(', ') || 'it'}`}
-          isButton
-        />
-      </p>
+      <MessagesLink
+        search={withFilters(view, without)}
+        words={isOld ? 'Show the newest' : `Search without ${error.parameters.join(', ') || 'it'}`}
+        isButton
+      />
     </Notice>
   );
 }
