@@ -152,9 +152,9 @@ describe.skipIf(!hasChromium)('on the demo’s network', () => {
       requestAnimationFrame(step);
     })`);
     const drawn = await page
-      .locator('.rows .row')
+      .locator('.rows .row-link')
       .evaluateAll(
-        (rows) => rows.filter((row) => row.checkVisibility({ contentVisibilityAuto: true })).length,
+        (links) => links.filter((link) => link.checkVisibility({ contentVisibilityAuto: true })).length,
       );
     expect(drawn).toBeLessThan(300);
   });

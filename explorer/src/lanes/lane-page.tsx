@@ -161,11 +161,11 @@ function CompletenessWords({ completeness }: { readonly completeness: Completene
   const range = <strong>{`${grouped(first)}…${grouped(last)}`}</strong>;
   if (isComplete) {
     return (
-      <p>
+      <p className="line gap-4">
         <span style={toneOf('SUCCESS')}>
           <Icon name="tick" />
-        </span>{' '}
-        {range}: none missing
+        </span>
+        <span>{range}: none missing</span>
       </p>
     );
   }

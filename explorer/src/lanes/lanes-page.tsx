@@ -171,7 +171,7 @@ const laneColumn: Column<Lane> = {
   heading: 'Lane',
   cell: (lane) => (
     <span className="flow">
-      <LaneLink lane={lane} />
+      <LaneLink lane={lane} className="inline" />
       {lane.onramps.some(({ completeness }) => !completeness.isComplete) && (
         <span className="tag tag-problem">numbers missing</span>
       )}
