@@ -171,7 +171,7 @@ const laneColumn: Column<Lane> = {
   heading: 'Lane',
   cell: (lane) => (
     <span className="flow">
-      <LaneLink lane={lane} className="inline" />
+      <LaneLink lane={lane} />
       {lane.onramps.some(({ completeness }) => !completeness.isComplete) && (
         <span className="tag tag-problem">numbers missing</span>
       )}

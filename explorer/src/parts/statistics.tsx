@@ -206,7 +206,7 @@ interface LaneLinkProps {
 }
 
 /** A lane's name, which leads to its page. */
-export function LaneLink({ lane, className = '', children }: LaneLinkProps) {
+export function LaneLink({ lane, className = 'inline', children }: LaneLinkProps) {
   const { sourceNetworkInfo: source, destNetworkInfo: dest } = lane;
   return (
     <Link
