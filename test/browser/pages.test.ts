@@ -78,7 +78,7 @@ describe.skipIf(!hasChromium)('on the demo’s network', () => {
       // Only colours differ.
       await page.emulateMedia({ colorScheme: 'dark' });
       expect([path, await seriousProblems(page, ['color-contrast'])]).toEqual([path, []]);
-      for (const width of [320, 375, 768, 1280, 1920]) {
+      for (const width of [320, 375, 768, 800, 1040, 1280, 1920]) {
         await page.setViewportSize({ width, height: 900 });
         expect({ path, width, overhang: await overhang(page) }).toEqual({ path, width, overhang: 0 });
       }
@@ -150,9 +150,9 @@ describe.skipIf(!hasChromium)('on the demo’s network', () => {
       requestAnimationFrame(step);
     })`);
     const drawn = await page
-      .locator('.rows .row')
+      .locator('.rows .row-link')
       .evaluateAll(
-        (rows) => rows.filter((row) => row.checkVisibility({ contentVisibilityAuto: true })).length,
+        (links) => links.filter((link) => link.checkVisibility({ contentVisibilityAuto: true })).length,
       );
     expect(drawn).toBeLessThan(300);
   });

@@ -1,14 +1,14 @@
 /** The lanes page: a matrix of volumes, and a table with delivery times and stuck messages. */
 import { useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
-import type { CSSProperties } from 'react';
+import type { CSSProperties, ReactNode } from 'react';
 import type { Lane } from '../../../src/client/api-types.ts';
 import type { NetworkInfo } from '../../../src/domain/message.ts';
 import { compact, counted, duration, grouped } from '../../../src/text/format.ts';
 import { laneWords, networkName } from '../../../src/text/message-words.ts';
 import { NetworkLabel, NetworkMark } from '../parts/icons.tsx';
-import { Loaded, Notice, RowsSkeleton, useTitle } from '../parts/page.tsx';
-import { LaneLink, Panel } from '../parts/statistics.tsx';
+import { Card, Loaded, Notice, RowsSkeleton, useTitle } from '../parts/page.tsx';
+import { LaneLink } from '../parts/statistics.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { Ago } from '../parts/text.tsx';
 import { lanesQuery } from '../server/api-client.ts';
@@ -19,7 +19,7 @@ export function LanesPage() {
   const { data, total = 0 } = query.data ?? {};
   return (
     <div className="page">
-      <header className="page-head">
+      <header className="page-head flow spread baseline">
         <h1>Lanes</h1>
         {data && (
           <p className="muted">
@@ -32,9 +32,9 @@ export function LanesPage() {
       <Loaded
         query={query}
         skeleton={
-          <section className="panel stack gap-16">
+          <div className="card">
             <RowsSkeleton rows={8} />
-          </section>
+          </div>
         }
       >
         {({ data: lanes }) =>
@@ -62,7 +62,7 @@ function LaneMatrix({ lanes }: { readonly lanes: readonly Lane[] }) {
   const most = Math.max(1, ...lanes.map(({ messages }) => messages));
   const cells = new Map(lanes.map((lane) => [laneKey(lane.sourceNetworkInfo, lane.destNetworkInfo), lane]));
   return (
-    <Panel title="Messages by lane" about="Messages from the row’s network to the column’s">
+    <Card title="Messages by lane" about="Messages from the row’s network to the column’s">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard. */}
       <section className="matrix-scroll" tabIndex={0} aria-label="Messages from each network to each other">
         <table className="matrix">
@@ -74,7 +74,7 @@ function LaneMatrix({ lanes }: { readonly lanes: readonly Lane[] }) {
               {dests.map((dest) => (
                 <th key={dest.chainSelector} scope="col" title={networkName(dest)}>
                   <NetworkMark name={networkName(dest)} selector={dest.chainSelector} />
-                  <span className="matrix-dest">{networkName(dest)}</span>
+                  <span className="matrix-dest muted tiny">{networkName(dest)}</span>
                 </th>
               ))}
             </tr>
@@ -95,7 +95,7 @@ function LaneMatrix({ lanes }: { readonly lanes: readonly Lane[] }) {
           </tbody>
         </table>
       </section>
-    </Panel>
+    </Card>
   );
 }
 
@@ -132,71 +132,50 @@ function busiestFirst(lanes: readonly Lane[], end: (lane: Lane) => NetworkInfo):
 
 // ---- The table
 
-const none = <span className="muted">–</span>;
-const timeOr = (ms: number | null) => (ms === null ? none : duration(ms));
-const noticeable = (count: number) => <span className={count > 0 ? 'worth-a-look' : ''}>{count}</span>;
+const noticeable = (count: number) => <span className={count > 0 ? 'action bold' : ''}>{count}</span>;
+
+const ago = (at: number) => <Ago at={new Date(at).toISOString()} />;
 
 interface LaneColumn extends Column<Lane> {
   /** The lanes with the highest come first. */
   readonly order: (lane: Lane) => number;
 }
 
-const columns: readonly [LaneColumn, ...LaneColumn[]] = [
-  {
-    key: 'messages',
-    heading: 'Messages',
-    order: ({ messages }) => messages,
-    cell: ({ messages }) => grouped(messages),
-  },
-  {
-    key: 'inFlight',
-    heading: 'In flight',
-    order: ({ inFlight }) => inFlight,
-    cell: ({ inFlight }) => inFlight,
-  },
-  {
-    key: 'overdue',
-    heading: 'Overdue',
-    order: ({ overdue }) => overdue ?? -1,
-    cell: ({ overdue }) => (overdue === null ? none : noticeable(overdue)),
-  },
-  {
-    key: 'action',
-    heading: 'Need action',
-    order: ({ readyForManualExecution }) => readyForManualExecution,
-    cell: ({ readyForManualExecution }) => noticeable(readyForManualExecution),
-  },
-  deliveryColumn('p50', '50 %', 'Half within'),
-  deliveryColumn('p90', '90 %', '90 % within'),
-  deliveryColumn('p99', '99 %', '99 % within'),
-  {
-    key: 'last',
-    heading: 'Last sent',
-    order: ({ lastSentAt }) => Date.parse(lastSentAt),
-    cell: ({ lastSentAt }) => <Ago at={lastSentAt} />,
-  },
-];
-
-function deliveryColumn(key: 'p50' | 'p90' | 'p99', heading: string, name: string): LaneColumn {
-  return {
-    key,
-    heading,
-    name,
-    order: ({ delivery }) => delivery[`${key}Ms`] ?? -1,
-    cell: ({ delivery }) => timeOr(delivery[`${key}Ms`]),
+function column(
+  key: string,
+  heading: string,
+  read: (lane: Lane) => number | null,
+  show: (value: number) => ReactNode,
+  name = heading,
+): LaneColumn {
+  const cell = (lane: Lane) => {
+    const value = read(lane);
+    return value === null ? <span className="muted">–</span> : show(value);
   };
+  return { key, heading, name, order: (lane) => read(lane) ?? -1, cell };
 }
+
+const columns: readonly [LaneColumn, ...LaneColumn[]] = [
+  column('messages', 'Messages', ({ messages }) => messages, grouped),
+  column('inFlight', 'In flight', ({ inFlight }) => inFlight, String),
+  column('overdue', 'Overdue', ({ overdue }) => overdue, noticeable),
+  column('action', 'Need action', ({ readyForManualExecution: ready }) => ready, noticeable),
+  column('p50', '50 %', ({ delivery }) => delivery.p50Ms, duration, 'Half within'),
+  column('p90', '90 %', ({ delivery }) => delivery.p90Ms, duration, '90 % within'),
+  column('p99', '99 %', ({ delivery }) => delivery.p99Ms, duration, '99 % within'),
+  column('last', 'Last sent', ({ lastSentAt }) => Date.parse(lastSentAt), ago),
+];
 
 const laneColumn: Column<Lane> = {
   key: 'lane',
   heading: 'Lane',
   cell: (lane) => (
-    <>
+    <span className="flow">
       <LaneLink lane={lane} />
       {lane.onramps.some(({ completeness }) => !completeness.isComplete) && (
         <span className="tag tag-problem">numbers missing</span>
       )}
-    </>
+    </span>
   ),
 };
 
@@ -205,7 +184,7 @@ function LaneTable({ lanes }: { readonly lanes: readonly Lane[] }) {
   const [first] = columns;
   const { key: sorted, order } = columns.find(({ key }) => key === sort) ?? first;
   return (
-    <section className="panel stack gap-16" aria-label="How they do">
+    <section className="card stack" aria-label="How they do">
       <h2>How they do</h2>
       <Table
         columns={[laneColumn, ...columns]}
@@ -216,7 +195,13 @@ function LaneTable({ lanes }: { readonly lanes: readonly Lane[] }) {
           key === laneColumn.key ? (
             heading
           ) : (
-            <Link to="/lane" search={key === first.key ? {} : { sort: key }} resetScroll={false} replace>
+            <Link
+              to="/lane"
+              search={key === first.key ? {} : { sort: key }}
+              className="plain"
+              resetScroll={false}
+              replace
+            >
               {heading}
             </Link>
           )

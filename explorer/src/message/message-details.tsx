@@ -1,20 +1,23 @@
 /** All fields of a message, in cards: source, destination, tokens, fees, data and the record itself. */
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
-import type { Attempt, Lane, MessageHistory } from '../../../src/client/api-types.ts';
+import type { Lane } from '../../../src/client/api-types.ts';
 import { blockNoun, blockTitle } from '../../../src/domain/chain-families.ts';
-import type { Message, NetworkInfo, TokenAmount, Verifiers } from '../../../src/domain/message.ts';
+import type { Fees, Message, NetworkInfo, TokenAmount, Verifiers } from '../../../src/domain/message.ts';
 import {
+  contractRole,
   decimalsSources,
   type NamedToken,
   paidAmount,
   tokenAddressesOf,
   transferredAmount,
 } from '../../../src/domain/names/message-names.ts';
-import { counted, duration, exactTime, grouped, printable } from '../../../src/text/format.ts';
+import { counted, duration, exactTime, grouped, percent, printable } from '../../../src/text/format.ts';
 import { finalityWords } from '../../../src/text/message-problem.ts';
 import { networkName } from '../../../src/text/message-words.ts';
 import { byteLength } from '../../../src/text/payload.ts';
+import { ShareBar } from '../parts/charts.tsx';
 import { CopyButton } from '../parts/copy.tsx';
 import {
   ChainLink,
@@ -26,34 +29,30 @@ import {
 } from '../parts/hash.tsx';
 import { Icon, NamedNetwork, toneOf } from '../parts/icons.tsx';
 import { TokenSymbol } from '../parts/message-row.tsx';
+import { Card } from '../parts/page.tsx';
 import { ExactTime } from '../parts/text.tsx';
+import { lanesQuery } from '../server/api-client.ts';
 import { useNames } from '../server/names.ts';
-import { AttemptsCard } from './attempts-card.tsx';
-import { Card, Copyable, Fields, hash, muted } from './card.tsx';
-import { FeeChart } from './fee-chart.tsx';
-import { ChangesCard, DataCard, RawCard } from './record-cards.tsx';
+import { Copyable, Fields, hash, muted } from './fields.tsx';
+import { AttemptsCard, ChangesCard, DataCard, RawCard } from './record-cards.tsx';
 
-interface DetailsProps {
-  readonly message: Message;
-  readonly history: MessageHistory | undefined;
-  readonly attempts: readonly Attempt[] | undefined;
-  readonly lane: Lane | undefined;
+/** The lane of a message, with its delivery times. */
+export function useLane(message: Message): Lane | undefined {
+  return useQuery(lanesQuery(laneMessages(message).filters)).data?.data[0];
 }
 
-export function MessageDetails({ message, history, attempts, lane }: DetailsProps) {
+export function MessageDetails({ message }: { readonly message: Message }) {
   return (
-    <div className="details">
+    <div className="columns">
       <SourceCard message={message} />
-      <DestCard message={message} lane={lane} />
+      <DestCard message={message} />
       <TokensCard message={message} />
       <ExecutionCard message={message} />
-      {attempts && attempts.length > 0 && (
-        <AttemptsCard attempts={attempts} network={message.destNetworkInfo} />
-      )}
+      <AttemptsCard message={message} />
       {message.verifiers && <VerifiersCard message={message} verifiers={message.verifiers} />}
       <FeesCard message={message} />
       <DataCard data={message.data} wide={message.fees.fixedFeesDetails.items !== undefined} />
-      {history && <ChangesCard history={history} />}
+      <ChangesCard messageId={message.messageId} />
       <RawCard message={message} />
     </div>
   );
@@ -62,11 +61,11 @@ export function MessageDetails({ message, history, attempts, lane }: DetailsProp
 function networkWords(network: NetworkInfo): ReactNode {
   return (
     <>
-      <span className="network-facts flow">
+      <span className="flow wrap">
         <NamedNetwork name={networkName(network)} selector={network.chainSelector} />
         {muted(`${network.chainFamily} ${printable(network.chainId)}`)}
       </span>
-      <span className="hash whole muted">
+      <span className="hash whole inline gap-2 muted">
         <span className="wrap">selector {network.chainSelector}</span>
         <CopyButton text={network.chainSelector} what="chain selector" />
       </span>
@@ -119,9 +118,9 @@ function SourceCard({ message }: { readonly message: Message }) {
   );
 }
 
-function DestCard({ message, lane }: { readonly message: Message; readonly lane: Lane | undefined }) {
+function DestCard({ message }: { readonly message: Message }) {
   const { sourceNetworkInfo: source, destNetworkInfo: dest, receiptTimestamp, deliveryTime } = message;
-  const usualMs = lane?.delivery.p50Ms ?? null;
+  const usualMs = useLane(message)?.delivery.p50Ms ?? null;
   const transaction = hash(message.receiptTransactionHash, 'transaction', dest, {
     filter: 'destTransactionHash',
     page: 'transaction',
@@ -233,11 +232,11 @@ function amountWords({ units, what, exact, token, about = '' }: Amount): ReactNo
   ) : (
     <>
       <strong>{exact}</strong> <TokenSymbol token={token} />
-      <span className="exact muted">
+      <p className="muted">
         {about}
         {grouped(units)} smallest units
         {copy}
-      </span>
+      </p>
     </>
   );
 }
@@ -274,55 +273,59 @@ function VerifiersCard({ message, verifiers }: { readonly message: Message; read
     items.filter((item) => item.isRequired === isRequired && item.status === 'COMPLETED').length;
   const required = items.filter(({ isRequired }) => isRequired).length;
   const optional = items.length - required;
+  const optionalWords =
+    optional === 0 ? '' : `, ${done(false)} of ${optional} optional (${optionalThreshold} needed)`;
   return (
-    <Card
-      title="Verifiers"
-      wide
-      about={`${done(true)} of ${required} required done${optional === 0 ? '' : `, ${done(false)} of ${optional} optional (${optionalThreshold} needed)`}`}
-    >
+    <Card title="Verifiers" wide about={`${done(true)} of ${required} required done${optionalWords}`}>
       <ul className="verifiers">
         {items.map((verifier) => (
           <li key={`${verifier.sourceAddress} ${verifier.destAddress}`}>
-            <span className="verifier-name flow">
-              <bdi className="wrap">{printable(verifier.metadata.name)}</bdi>
-              <span className="tag">{verifier.isRequired ? 'required' : 'optional'}</span>
-            </span>
-            {verifier.status === 'COMPLETED' ? (
-              <span className="verifier-state" style={toneOf('SUCCESS')}>
-                <Icon name="tick" /> completed
-                {verifier.verification && (
-                  <span className="muted"> {exactTime(verifier.verification.timestamp)}</span>
-                )}
-              </span>
-            ) : (
-              <span className="verifier-state" style={toneOf('VERIFYING')}>
-                pending
-              </span>
-            )}
-            <span className="verifier-places">
-              {(['source', 'destination'] as const).map((end) => (
-                <span key={end} className="hash">
-                  <span className="muted">{end}</span>{' '}
-                  <SearchableShortHash
-                    text={end === 'source' ? verifier.sourceAddress : verifier.destAddress}
-                    what={`verifier on the ${end} chain`}
-                    search={laneMessages(message)}
-                    network={end === 'source' ? message.sourceNetworkInfo : message.destNetworkInfo}
-                  />
-                </span>
-              ))}
-              {verifier.verification && (
-                <span className="hash">
-                  <span className="muted">data</span>{' '}
-                  {counted(byteLength(verifier.verification.data), 'byte')}
-                  <CopyButton text={verifier.verification.data} what="verification data" />
-                </span>
-              )}
-            </span>
+            <VerifierView verifier={verifier} message={message} />
           </li>
         ))}
       </ul>
     </Card>
+  );
+}
+
+type Verifier = Verifiers['items'][number];
+
+function VerifierView({ verifier, message }: { readonly verifier: Verifier; readonly message: Message }) {
+  const { sourceNetworkInfo: source, destNetworkInfo: dest } = message;
+  const { metadata, isRequired, status, verification, sourceAddress, destAddress } = verifier;
+  const isDone = status === 'COMPLETED';
+  const address = (end: string, text: string, network: NetworkInfo) => (
+    <span className="inline gap-4">
+      <span className="muted">{end}</span>
+      <SearchableShortHash
+        text={text}
+        what={`verifier on the ${end} chain`}
+        search={laneMessages(message)}
+        network={network}
+      />
+    </span>
+  );
+  return (
+    <>
+      <span className="flow bold">
+        <bdi className="wrap">{printable(metadata.name)}</bdi>
+        <span className="tag">{isRequired ? 'required' : 'optional'}</span>
+      </span>
+      <span className="small" style={toneOf(isDone ? 'SUCCESS' : 'VERIFYING')}>
+        {isDone && <Icon name="tick" />} {isDone ? 'completed' : 'pending'}
+        {isDone && verification && muted(` ${exactTime(verification.timestamp)}`)}
+      </span>
+      <span className="verifier-places flow small">
+        {address('source', sourceAddress, source)}
+        {address('destination', destAddress, dest)}
+        {verification && (
+          <span className="inline gap-4">
+            <span className="muted">data</span> {counted(byteLength(verification.data), 'byte')}
+            <CopyButton text={verification.data} what="verification data" />
+          </span>
+        )}
+      </span>
+    </>
   );
 }
 
@@ -355,9 +358,65 @@ function FeesCard({ message }: { readonly message: Message }) {
           ),
         }}
       />
-      {items !== undefined && items.length > 0 && (
-        <FeeChart items={items} total={totalAmount} token={token} message={message} names={names} />
-      )}
+      {items !== undefined && items.length > 0 && <FeeChart items={items} message={message} />}
     </Card>
+  );
+}
+
+type FeeItem = NonNullable<Fees['fixedFeesDetails']['items']>[number];
+
+const typeNames: Record<FeeItem['feeType'], string> = {
+  VERIFIER: 'Verifier',
+  EXECUTOR: 'Executor',
+  TOKEN_POOL: 'Token pool',
+  NETWORK: 'Network',
+};
+
+const colourOf = (index: number) => `var(--part-${Math.min(index, 5)})`;
+
+/** The parts of a fee as a stacked bar, the largest first, and as a list. */
+function FeeChart({ items, message }: { readonly items: readonly FeeItem[]; readonly message: Message }) {
+  const { sourceNetworkInfo: source, fees } = message;
+  const { tokenAddress, totalAmount } = fees.fixedFeesDetails;
+  const names = useNames();
+  const token = names.token(source, tokenAddress);
+  const amountOf = (amount: string) => paidAmount(amount, token)?.exact ?? grouped(amount);
+  const roleOf = (address: string) => contractRole(message, address, names) ?? '';
+  const sorted = [...items].sort((a, b) => (BigInt(b.amount) > BigInt(a.amount) ? 1 : -1));
+  const whole = items.reduce((sum, { amount }) => sum + BigInt(amount), 0n);
+  // Thousandths are finer than a pixel, and turn amounts of any size into safe numbers.
+  const share = (amount: string) => (whole === 0n ? 0 : Number((BigInt(amount) * 1_000n) / whole));
+  return (
+    <figure className="fee-chart stack gap-12">
+      <ShareBar
+        parts={sorted.map(({ amount }, key) => ({ key, colour: colourOf(key), value: share(amount) }))}
+      />
+      <ul>
+        {sorted.map(({ feeType, amount, contractAddress }, index) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: a part is known by its place.
+          <li key={index}>
+            <span className="key" style={{ background: colourOf(index) }} />
+            <span className="wrap">
+              {typeNames[feeType]} <bdi className="muted">{printable(roleOf(contractAddress))}</bdi>
+            </span>
+            <span className="fee-share wrap">{percent(share(amount), 1_000)}</span>
+            <span className="fee-amount muted wrap" title={`${grouped(amount)} smallest units`}>
+              {amountOf(amount)}
+            </span>
+            <SearchableShortHash
+              text={contractAddress}
+              what="contract"
+              search={laneMessages(message)}
+              network={source}
+            />
+          </li>
+        ))}
+      </ul>
+      {whole !== BigInt(totalAmount) && (
+        <figcaption className="muted small">
+          The parts make {amountOf(String(whole))}, not the total.
+        </figcaption>
+      )}
+    </figure>
   );
 }

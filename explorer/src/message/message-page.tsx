@@ -1,12 +1,12 @@
 /** The page of a message: status, forecast and what to do, then all its fields. */
 
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { Link, useNavigate, useParams, useRouter, useRouterState } from '@tanstack/react-router';
+import { useNavigate, useParams, useRouter, useRouterState } from '@tanstack/react-router';
 import { useEffect } from 'react';
-import type { FailureReason, Lane } from '../../../src/client/api-types.ts';
+import type { Lane } from '../../../src/client/api-types.ts';
 import { ResponseError } from '../../../src/client/client.ts';
 import type { Message } from '../../../src/domain/message.ts';
-import { isMessageId, shortHash } from '../../../src/text/format.ts';
+import { clockTime, dayName, duration, exactTime, isMessageId, shortHash } from '../../../src/text/format.ts';
 import { problemOf } from '../../../src/text/message-problem.ts';
 import { isInFlight, laneWords, statusWords } from '../../../src/text/message-words.ts';
 import { CopyButton } from '../parts/copy.tsx';
@@ -16,25 +16,15 @@ import {
   MessageFreshnessBanner,
   useIsUnwatched,
 } from '../parts/freshness.tsx';
-import { laneMessages } from '../parts/hash.tsx';
-import { Icon, LaneLabel, NeedsAction, StatusBadge } from '../parts/icons.tsx';
-import { Loaded, Notice, Skeleton, useKeys, useTitle } from '../parts/page.tsx';
+import { Icon, LaneLabel, NeedsAction, StatusBadge, StatusIcon, toneOf } from '../parts/icons.tsx';
+import { BackLink, Loaded, MessagesLink, Notice, Skeleton, useKeys, useTitle } from '../parts/page.tsx';
 import { AddressText, Ago, ReasonText } from '../parts/text.tsx';
-import {
-  attemptsQuery,
-  historyQuery,
-  lanesQuery,
-  messageKeys,
-  messageQuery,
-  searchQuery,
-} from '../server/api-client.ts';
+import { attemptsQuery, historyQuery, messageKeys, messageQuery, searchQuery } from '../server/api-client.ts';
 import { useLiveChanges } from '../server/change-stream.ts';
 import { useTimed } from '../server/clock.ts';
-import { ManualExecution } from './manual-execution.tsx';
-import { MessageDetails } from './message-details.tsx';
-import { type Forecast, forecast } from './outlook.ts';
-import { Rescue } from './rescue.tsx';
-import { Timeline } from './timeline.tsx';
+import { MessageDetails, useLane } from './message-details.tsx';
+import { type Forecast, forecast, type Step, stepsOf } from './outlook.ts';
+import { ManualCommands, Rescue } from './rescue.tsx';
 
 export function MessagePage() {
   const { messageId } = useParams({ from: '/message/$messageId' });
@@ -52,23 +42,15 @@ export function MessagePage() {
   );
 }
 
-const toNewestMessages = (
-  <p>
-    <Link to="/" className="button">
-      Show the newest messages
-    </Link>
-  </p>
-);
-
 function NoMessageId({ text }: { readonly text: string }) {
   useTitle('No message id');
   return (
-    <Notice title="This is not a message id" tone="problem">
+    <Notice title="This is not a message id" isProblem>
       <p>A message id is 0x and 64 hexadecimal digits. The address of this page has something else:</p>
       <p>
         <code className="wrap">{text.slice(0, 200)}</code>
       </p>
-      {toNewestMessages}
+      <MessagesLink words="Show the newest messages" isButton />
     </Notice>
   );
 }
@@ -110,14 +92,9 @@ function KnownOrNot({ messageId }: { readonly messageId: string }) {
 
 function MessageView({ message }: { readonly message: Message }) {
   const { messageId, sourceNetworkInfo, destNetworkInfo } = message;
-  const history = useQuery(historyQuery(messageId));
-  const { data: executions } = useQuery(attemptsQuery(messageId));
-  // Of the last attempt that no reorganisation removed.
-  const reason = executions?.attempts.findLast(({ removedAt }) => removedAt === null)?.reason ?? undefined;
-  const lane = useQuery(lanesQuery(laneMessages(message).filters)).data?.data[0];
   return (
     <article className="message-page">
-      <BackLink />
+      <Back />
       <MessageFreshnessBanner message={message} />
       <header className="message-head stack">
         <div className="message-state flow">
@@ -136,21 +113,76 @@ function MessageView({ message }: { readonly message: Message }) {
           <CopyButton text={messageId} what="message id" />
         </p>
       </header>
-      <Timeline message={message} stages={history.data?.stages} />
-      <Outlook message={message} lane={lane} reason={reason} />
-      <MessageDetails message={message} history={history.data} attempts={executions?.attempts} lane={lane} />
+      <Timeline message={message} />
+      <Outlook message={message} />
+      <MessageDetails message={message} />
     </article>
   );
 }
 
-interface OutlookProps {
-  readonly message: Message;
-  readonly lane: Lane | undefined;
-  readonly reason: FailureReason | undefined;
+/** Stages reached, with their times and durations, and stages to come. */
+function Timeline({ message }: { readonly message: Message }) {
+  const { data } = useQuery(historyQuery(message.messageId));
+  if (!data) {
+    return (
+      <div className="timeline-place" aria-busy="true">
+        <Skeleton width="100%" />
+      </div>
+    );
+  }
+  const { stages } = data;
+  const steps = stepsOf(message, stages);
+  return (
+    <ol className="timeline" aria-label="What happened, and what comes next">
+      {steps.map((step, index) => (
+        <TimelineStep
+          key={`${step.status} ${step.stage?.transactionHash ?? index}`}
+          step={step}
+          firstDay={stages[0]?.at ?? null}
+        />
+      ))}
+    </ol>
+  );
+}
+
+function TimelineStep({ step, firstDay }: { readonly step: Step; readonly firstDay: string | null }) {
+  const { status, state, stage, tookMs } = step;
+  const at = stage?.at ?? null;
+  const isAhead = state === 'ahead';
+  const isOtherDay = at !== null && firstDay !== null && at.slice(0, 10) !== firstDay.slice(0, 10);
+  return (
+    <li className="step" data-state={state} aria-current={state === 'current' ? 'step' : undefined}>
+      <span className="step-mark">
+        {isAhead ? <span className="step-ahead" /> : <StatusIcon status={status} />}
+      </span>
+      <span className={`step-name ${isAhead ? 'muted' : 'bold'}`} style={isAhead ? {} : toneOf(status)}>
+        {status === 'SUCCESS' ? 'Executed' : statusWords[status]}
+      </span>
+      {at !== null && (
+        <time className="step-time muted small" dateTime={at} title={exactTime(at)}>
+          {(isOtherDay || status === 'SENT') && `${dayName(at)}, `}
+          {clockTime(at)}
+        </time>
+      )}
+      {stage !== null && at === null && <span className="step-time muted small">time not known</span>}
+      {tookMs !== null && <span className="step-took small">+{duration(tookMs)}</span>}
+      {state === 'current' && at !== null && status !== 'FAILED' && <SoFar since={at} />}
+      {isAhead && <span className="step-time muted small">to come</span>}
+    </li>
+  );
+}
+
+function SoFar({ since }: { readonly since: string }) {
+  const text = useTimed((now) => duration(Math.max(0, now - Date.parse(since))));
+  return <span className="step-so-far small">for {text} now</span>;
 }
 
 /** The forecast, and what to do. */
-function Outlook({ message, lane, reason }: OutlookProps) {
+function Outlook({ message }: { readonly message: Message }) {
+  const { data: executions } = useQuery(attemptsQuery(message.messageId));
+  // Of the last attempt that no reorganisation removed.
+  const reason = executions?.attempts.findLast(({ removedAt }) => removedAt === null)?.reason ?? undefined;
+  const lane = useLane(message);
   // Computed every second, so that the text keeps up with the clock.
   const elapsedMs = useTimed((now) => Math.floor((now - Date.parse(message.sendTimestamp)) / 1_000) * 1_000);
   const isUnwatched = useIsUnwatched(message);
@@ -161,10 +193,10 @@ function Outlook({ message, lane, reason }: OutlookProps) {
       {expected && lane && <ForecastBar expected={expected} elapsedMs={elapsedMs} delivery={lane.delivery} />}
       {problem && (
         <section
-          className={`callout stack${problem.canBeExecuted ? ' callout-action' : ''}`}
+          className={`callout card stack${problem.canBeExecuted ? ' callout-action' : ''}`}
           aria-labelledby="what-happened"
         >
-          <h2 id="what-happened" className="line">
+          <h2 id="what-happened" className={`line${problem.canBeExecuted ? ' action' : ''}`}>
             <Icon name={problem.canBeExecuted ? 'hand' : 'info'} />
             {problem.title}
           </h2>
@@ -188,7 +220,7 @@ function Outlook({ message, lane, reason }: OutlookProps) {
           {problem.canBeExecuted && (
             <>
               <Rescue message={message} />
-              <ManualExecution message={message} />
+              <ManualCommands message={message} />
             </>
           )}
         </section>
@@ -206,6 +238,7 @@ interface ForecastBarProps {
 /** Elapsed time against the lane's percentiles, on a scale that ends where "overdue" begins. */
 function ForecastBar({ expected, elapsedMs, delivery: { p50Ms, p90Ms, p99Ms } }: ForecastBarProps) {
   if (!p50Ms || !p90Ms || !p99Ms) return null;
+  const isLate = expected.kind === 'slow' || expected.kind === 'overdue';
   // Not linear: most of the scale is for the times of most messages, not for the tail.
   const place = (ms: number) => {
     if (ms <= p50Ms) return (ms / p50Ms) * 50;
@@ -213,31 +246,27 @@ function ForecastBar({ expected, elapsedMs, delivery: { p50Ms, p90Ms, p99Ms } }:
     return Math.min(100, 80 + ((ms - p90Ms) / Math.max(1, p99Ms - p90Ms)) * 20);
   };
   return (
-    <section className="forecast stack" data-kind={expected.kind} aria-label="Expected time">
+    <section className="forecast card stack" aria-label="Expected time">
       <p>{expected.words}</p>
-      <svg className="forecast-bar" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
-        <rect className="forecast-track" width="100" height="4" />
-        <rect className="forecast-gone" width={place(elapsedMs)} height="4" />
-        <path className="forecast-marks" d="M50 0v4M80 0v4" vectorEffect="non-scaling-stroke" />
+      <svg viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
+        <rect width="100" height="4" fill="var(--line)" />
+        <rect width={place(elapsedMs)} height="4" fill={`var(--${isLate ? 'action' : 'moving'})`} />
+        <path d="M50 0v4M80 0v4" stroke="var(--surface)" strokeWidth="2" vectorEffect="non-scaling-stroke" />
       </svg>
     </section>
   );
 }
 
-function BackLink() {
+/** To where the visitor came from; to the newest messages where that is outside of the app. */
+function Back() {
   const router = useRouter();
   const isInside = useRouterState({ select: ({ location }) => location.state.isInside ?? false });
+  if (!isInside) return <BackLink to="/" name="Messages" />;
   return (
     <p className="back">
-      {isInside ? (
-        <button type="button" className="button quiet" onClick={() => router.history.back()}>
-          <Icon name="left" /> Back
-        </button>
-      ) : (
-        <Link to="/" className="button quiet">
-          <Icon name="left" /> Messages
-        </Link>
-      )}
+      <button type="button" className="button quiet" onClick={() => router.history.back()}>
+        <Icon name="left" /> Back
+      </button>
     </p>
   );
 }
@@ -269,11 +298,7 @@ function NotKnown({ messageId }: { readonly messageId: string }) {
     return (
       <Notice title="Not a message ID">
         <p>Several messages use this transaction:</p>
-        <p>
-          <Link to="/" search={{ q: messageId }} className="button">
-            Show the messages
-          </Link>
-        </p>
+        <MessagesLink search={{ q: messageId }} words="Show the messages" isButton />
       </Notice>
     );
   }
@@ -288,7 +313,7 @@ function NotKnown({ messageId }: { readonly messageId: string }) {
         message as soon as it arrives.
       </p>
       <IndexedSoFar />
-      {toNewestMessages}
+      <MessagesLink words="Show the newest messages" isButton />
     </Notice>
   );
 }
@@ -298,15 +323,11 @@ function MessageSkeleton() {
     <div className="message-page" aria-busy="true">
       <p className="back" />
       <div className="message-head stack">
-        <div className="message-state flow">
-          <Skeleton width="120px" />
-        </div>
-        <p className="message-lane">
-          <Skeleton width="320px" />
-        </p>
-        <p className="line gap-4 muted">
-          <Skeleton width="480px" />
-        </p>
+        {['120px', '320px', '480px'].map((width) => (
+          <p key={width} className="message-state flow">
+            <Skeleton width={width} />
+          </p>
+        ))}
       </div>
       <div className="timeline-place" />
     </div>

@@ -21,22 +21,19 @@ export function stepsOf(
   { version, status }: Pick<Message, 'version' | 'status'>,
   stages: readonly Stage[],
 ): readonly Step[] {
-  const reached = stages.map((stage, index): Step => {
-    const before = stages[index - 1];
-    const isLast = index === stages.length - 1;
-    return {
+  const reached = stages.map(
+    (stage, index): Step => ({
       status: stage.status,
-      state: isLast && status !== 'SUCCESS' ? 'current' : 'reached',
+      state: index === stages.length - 1 && status !== 'SUCCESS' ? 'current' : 'reached',
       stage,
-      tookMs: before?.dwellMs ?? null,
-    };
-  });
+      tookMs: stages[index - 1]?.dwellMs ?? null,
+    }),
+  );
   const way = usesVerifiers(version) ? verifiedWay : committedWay;
-  const ahead = way.filter((next) => statusRank(next) > statusRank(status));
-  return [
-    ...reached,
-    ...ahead.map((next): Step => ({ status: next, state: 'ahead', stage: null, tookMs: null })),
-  ];
+  const ahead = way
+    .filter((next) => statusRank(next) > statusRank(status))
+    .map((next): Step => ({ status: next, state: 'ahead', stage: null, tookMs: null }));
+  return [...reached, ...ahead];
 }
 
 export interface Forecast {

@@ -1,15 +1,21 @@
-/** Cards of a message's data, of what was recorded of it, and of the record itself. */
-import { useState } from 'react';
-import type { MessageHistory } from '../../../src/client/api-types.ts';
-import type { Message } from '../../../src/domain/message.ts';
+/** Cards of a message's data, of its executions, of what was recorded of it, and of the record itself. */
+
+import { useQuery } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import type { Attempt, FailureReason } from '../../../src/client/api-types.ts';
+import { blockTitle, familyTraits } from '../../../src/domain/chain-families.ts';
+import { speakerWords } from '../../../src/domain/failures/speakers.ts';
+import type { Message, NetworkInfo } from '../../../src/domain/message.ts';
 import { counted, exactTime, grouped, printable } from '../../../src/text/format.ts';
 import { abiValues, byteLength, textOf } from '../../../src/text/payload.ts';
 import { Segments } from '../parts/controls.tsx';
 import { CopyButton } from '../parts/copy.tsx';
+import { ChainLink } from '../parts/hash.tsx';
 import { StatusBadge } from '../parts/icons.tsx';
-import { AddressText } from '../parts/text.tsx';
-import { basePath } from '../server/base-path.ts';
-import { Card } from './card.tsx';
+import { Card } from '../parts/page.tsx';
+import { AddressText, ExactTime, ReasonText } from '../parts/text.tsx';
+import { attemptsQuery, basePath, historyQuery } from '../server/api-client.ts';
+import { Copyable, Fields, hash } from './fields.tsx';
 
 /** Longer data is shown only on request. */
 const SHOWN_CHARACTERS = 2_048;
@@ -90,9 +96,105 @@ function LongText({ text }: { readonly text: string }) {
   );
 }
 
+// ---- Executions: what each came to, and for a failed one the decoded error
+
+export function AttemptsCard({ message }: { readonly message: Message }) {
+  const attempts = useQuery(attemptsQuery(message.messageId)).data?.attempts ?? [];
+  if (attempts.length === 0) return null;
+  return (
+    <Card title={attempts.length === 1 ? 'Execution attempt' : `${attempts.length} execution attempts`} wide>
+      <ol className="attempts stack gap-16" reversed>
+        {[...attempts].reverse().map((attempt) => (
+          <AttemptView
+            key={`${attempt.blockHash} ${attempt.transactionHash} ${attempt.logIndex}`}
+            attempt={attempt}
+            network={message.destNetworkInfo}
+          />
+        ))}
+      </ol>
+    </Card>
+  );
+}
+
+function AttemptView({ attempt, network }: { readonly attempt: Attempt; readonly network: NetworkInfo }) {
+  const { outcome, at, transactionHash, blockNumber, caller, gasUsed, reason, removedAt } = attempt;
+  const { transactionError, logs } = attempt;
+  const block = String(blockNumber);
+  return (
+    <li className={`stack${removedAt === null ? '' : ' removed'}`}>
+      <p className="flow gap-12">
+        <StatusBadge status={outcome} />
+        {at !== null && <ExactTime at={at} />}
+      </p>
+      {removedAt !== null && (
+        <p className="muted">
+          A reorganisation removed this attempt: it no longer counts. Noticed <ExactTime at={removedAt} />.
+        </p>
+      )}
+      {reason && (
+        <p className="attempt-reason">
+          <ReasonText reason={reason} network={network} />
+        </p>
+      )}
+      <Fields
+        values={{
+          Transaction: hash(transactionHash, 'transaction', network, { page: 'transaction' }) ?? 'not known',
+          [blockTitle(network.chainFamily)]: blockNumber !== null && (
+            <>
+              {grouped(block)}
+              <ChainLink text={block} what="block" network={network} page="block" />
+            </>
+          ),
+          'Sent by': hash(caller, 'account', network, { filter: 'address' }),
+          [familyTraits(network.chainFamily).gasTitle]: gasUsed && grouped(gasUsed),
+          ...(reason && errorFields(reason)),
+          'Transaction error': transactionError && (
+            <code className="wrap">{printable(transactionError)}</code>
+          ),
+        }}
+      />
+      {logs !== null && logs.length > 0 && (
+        <details className="attempt-logs">
+          <summary className="muted">
+            The program's log, last {logs.length === 1 ? 'line' : `${logs.length} lines`}
+          </summary>
+          <pre>{logs.map(printable).join('\n')}</pre>
+        </details>
+      )}
+    </li>
+  );
+}
+
+function errorFields({ saidBy, error, wrappers, data }: FailureReason): Readonly<Record<string, ReactNode>> {
+  const chain = [...wrappers, ...(error ? [error] : [])];
+  const errors = (
+    <span className="stack gap-2">
+      {chain.map((one, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: a chain of errors never changes, and names may repeat
+        <code key={index} className="wrap">
+          <AddressText text={errorText(one)} />
+        </code>
+      ))}
+    </span>
+  );
+  return {
+    'Said by': speakerWords[saidBy],
+    Error: chain.length > 0 ? errors : null,
+    'Return data': error === null && data !== '0x' ? <Copyable text={data} what="return data" /> : null,
+  };
+}
+
+function errorText({ name, arguments: given, cut }: NonNullable<FailureReason['error']>): string {
+  const list = given.map(({ name: of, value }) => (of === null ? value : `${of}: ${value}`));
+  return printable(`${name}(${[...list, ...(cut ? ['…'] : [])].join(', ')})`);
+}
+
 // ---- Recorded changes, and the raw record
 
-export function ChangesCard({ history: { changes, truncated } }: { readonly history: MessageHistory }) {
+export function ChangesCard({ messageId }: { readonly messageId: string }) {
+  const { data: history } = useQuery(historyQuery(messageId));
+  if (!history) return null;
+  const { changes, truncated } = history;
   return (
     <details className="card card-wide">
       <summary>
@@ -104,7 +206,7 @@ export function ChangesCard({ history: { changes, truncated } }: { readonly hist
       </summary>
       <ol className="changes">
         {changes.map(({ position, change, status, reorg, recordedAt }) => (
-          <li key={position}>
+          <li key={position} className="flow">
             <time dateTime={recordedAt}>{exactTime(recordedAt)}</time>
             <StatusBadge status={status} />
             <span className="muted">

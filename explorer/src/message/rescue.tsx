@@ -1,26 +1,38 @@
-/** "Rescue with your wallet": whether an execution would work now, what would be called, and the button that sends it. */
+/**
+ * Manual execution. "Rescue with your wallet": whether an execution would work now, what would be called, and the button that
+ * sends it. Then the command and the SDK call, ready to run against this server.
+ */
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Diagnosis, ManualExecution } from '../../../src/client/api-types.ts';
+import { familyTraits } from '../../../src/domain/chain-families.ts';
+import { usesVerifiers } from '../../../src/domain/lifecycle.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import { grouped, printable } from '../../../src/text/format.ts';
 import { networkName } from '../../../src/text/message-words.ts';
+import { Segments } from '../parts/controls.tsx';
+import { CodeBlock } from '../parts/copy.tsx';
 import { ChainLink, laneMessages } from '../parts/hash.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { AddressText } from '../parts/text.tsx';
-import { diagnosisQuery, manualExecutionQuery, readinessQuery } from '../server/api-client.ts';
-import { Copyable, Fields, hash, muted } from './card.tsx';
-import { gasOf } from './manual-execution.tsx';
-import { type SendableTransaction, type Sending, useSending } from './sending.ts';
-import { useWallets, type Wallet } from './wallets.ts';
+import {
+  api,
+  diagnosisQuery,
+  manualExecutionQuery,
+  readinessQuery,
+  serverUrl,
+} from '../server/api-client.ts';
+import { Copyable, Fields, hash, muted } from './fields.tsx';
+import { type SendableTransaction, type Sending, useSending, useWallets, type Wallet } from './wallets.ts';
 
-const headings: Readonly<Record<Diagnosis['outcome'], string>> = {
-  succeeds: 'It would succeed now',
-  fails: 'It would fail now',
-  'not-yet': 'Not yet',
-  executed: 'Already executed',
-  impossible: 'Not from here',
-  untried: 'Not tried beforehand',
+/** The heading of each outcome, and its colour. */
+const outcomes: Readonly<Record<Diagnosis['outcome'], readonly [heading: string, tone: string]>> = {
+  succeeds: ['It would succeed now', 'done'],
+  fails: ['It would fail now', 'failed'],
+  'not-yet': ['Not yet', 'text'],
+  executed: ['Already executed', 'done'],
+  impossible: ['Not from here', 'text'],
+  untried: ['Not tried beforehand', 'text'],
 };
 
 export function Rescue({ message }: { readonly message: Message }) {
@@ -83,27 +95,12 @@ function RealRescue({ message }: { readonly message: Message }) {
         </label>
       )}
       {execution.error && (
-        <p className="problem" role="alert">
-          There is no transaction: {printable(execution.error.message)}
-        </p>
+        <Problem words={`There is no transaction: ${printable(execution.error.message)}`} />
       )}
       {execution.data && (
         <>
           <WhatIsCalled execution={execution.data} message={message} wouldFail={isDoubtful} />
-          {!sendable && (
-            <p className="muted">
-              It is not sent from here
-              {isDoubtful
-                ? ': it would not be executed now.'
-                : ', because its gas is not known. Use the command below.'}
-            </p>
-          )}
-          {sendable && wallets.length === 0 && (
-            <p className="muted">
-              No wallet was found in this browser. With a wallet extension you could send it from here;
-              otherwise use the command below.
-            </p>
-          )}
+          {!(sendable && wallets.length > 0) && <p className="muted">{whyNotSent(isDoubtful, sendable)}</p>}
           {sendable && wallets.length > 0 && (
             <div className="flow gap-8">
               {wallets.map((wallet) => (
@@ -130,6 +127,20 @@ function RealRescue({ message }: { readonly message: Message }) {
   );
 }
 
+function whyNotSent(isDoubtful: boolean, sendable: SendableTransaction | undefined): string {
+  if (sendable)
+    return 'No wallet was found in this browser. With a wallet extension you could send it from here; otherwise use the command below.';
+  return isDoubtful
+    ? 'It is not sent from here: it would not be executed now.'
+    : 'It is not sent from here, because its gas is not known. Use the command below.';
+}
+
+const Problem = ({ words }: { readonly words: string }) => (
+  <p className="problem" role="alert">
+    {words}
+  </p>
+);
+
 /** Without gas a wallet would estimate it, which may be too little: the fee would be lost and the message failed. */
 function sendableTransaction(execution: ManualExecution | undefined): SendableTransaction | undefined {
   if (execution === undefined || execution.transaction.gas === null) return undefined;
@@ -143,11 +154,12 @@ function canBeBuilt(diagnosis: Diagnosis | undefined): boolean {
 
 function DiagnosisText({ diagnosis }: { readonly diagnosis: Diagnosis }) {
   const { outcome, text, reason, block, gasLimit } = diagnosis;
+  const [heading, tone] = outcomes[outcome];
   return (
-    <div className="rescue-diagnosis stack gap-4" data-outcome={outcome} role="status">
-      <strong className="line">
-        <Icon name={outcome === 'succeeds' || outcome === 'executed' ? 'tick' : 'info'} />
-        {headings[outcome]}
+    <div className="rescue-diagnosis stack gap-4" role="status">
+      <strong className="line" style={{ color: `var(--${tone})` }}>
+        <Icon name={tone === 'done' ? 'tick' : 'info'} />
+        {heading}
       </strong>
       {(outcome !== 'succeeds' || gasLimit !== null) && (
         <p>
@@ -242,21 +254,14 @@ function SendingText({ sending, message, onSwitch }: SendingTextProps) {
           </button>
         </div>
       );
-    case 'rejected':
-      return (
-        <p role="alert">
-          You declined {sending.what === 'transaction' ? 'the transaction' : 'the request'} in your wallet.
-          Nothing was sent.
-        </p>
-      );
+    case 'rejected': {
+      const what = sending.what === 'transaction' ? 'the transaction' : 'the request';
+      return <p role="alert">{`You declined ${what} in your wallet. Nothing was sent.`}</p>;
+    }
     case 'failed':
-      return (
-        <p className="problem" role="alert">
-          Nothing was sent: {sending.text}
-        </p>
-      );
+      return <Problem words={`Nothing was sent: ${sending.text}`} />;
     default: {
-      const { step, hash } = sending;
+      const { step, hash: sent } = sending;
       const words = {
         sent: `Sent. It waits to get into a block of ${dest}.`,
         included: `It is in a block of ${dest}. This page shows the outcome as soon as this server has read that block.`,
@@ -265,10 +270,108 @@ function SendingText({ sending, message, onSwitch }: SendingTextProps) {
       return (
         <div role="status">
           <p>{words[step]}</p>
-          <Copyable text={hash} what="transaction hash" />
-          <ChainLink text={hash} what="transaction" network={message.destNetworkInfo} page="transaction" />
+          <Copyable text={sent} what="transaction hash" />
+          <ChainLink text={sent} what="transaction" network={message.destNetworkInfo} page="transaction" />
         </div>
       );
     }
   }
+}
+
+// ---- Commands
+
+const forms = { command: 'Command line', sdk: 'SDK' } as const;
+const ways = { chains: 'Proof from the chains', server: 'Proof from this server' } as const;
+type Way = keyof typeof ways;
+
+/** Minimum gas limit for `manual-exec` after a failure that may be due to too little gas. */
+const MIN_GAS_LIMIT = 500_000;
+
+export function ManualCommands({ message }: { readonly message: Message }) {
+  const [form, setForm] = useState<keyof typeof forms>('command');
+  // Verifications of 2.0 are not on the chains before the execution.
+  const [way, setWay] = useState<Way>(usesVerifiers(message.version) ? 'server' : 'chains');
+  const { data: readiness } = useQuery(readinessQuery);
+  const inputs = useQuery({
+    queryKey: ['execution-inputs', message.messageId],
+    queryFn: ({ signal }) => api.executionInputs(message.messageId, signal),
+    // Nothing proves a simulated message.
+    enabled: way === 'server' && readiness?.simulated === false,
+  });
+  const dest = networkName(message.destNetworkInfo);
+  const source = networkName(message.sourceNetworkInfo);
+  return (
+    <div className="manual-execution stack gap-12">
+      <div className="flow gap-8">
+        <Segments legend="With which tool" options={forms} chosen={form} onChoose={setForm} />
+        <Segments legend="Where the proof comes from" options={ways} chosen={way} onChoose={setWay} />
+      </div>
+      <p className="muted">
+        {way === 'chains'
+          ? `Needs an RPC endpoint of ${source} and one of ${dest}; the key of a wallet on ${dest} comes from USER_KEY.`
+          : `Needs an RPC endpoint of ${dest} only: this server provides the proof. The key of a wallet comes from USER_KEY.`}
+      </p>
+      {way === 'server' && inputs.isError && (
+        <p className="problem" role="status">
+          This server has no proof for this message ({inputs.error.message}) Use the proof from the chains
+          instead.
+        </p>
+      )}
+      <CodeBlock
+        title={form === 'command' ? 'ccip-cli' : '@chainlink/ccip-sdk'}
+        code={form === 'command' ? commandFor(message, way) : sdkCallFor(message, way)}
+      />
+      {readiness?.simulated && (
+        <p className="muted">This message is simulated: no chain accepts the command.</p>
+      )}
+    </div>
+  );
+}
+
+/** The gas limit to try after a failure, where no diagnosis has found one. */
+const gasOf = (message: Message) =>
+  message.status === 'FAILED' && 'gasLimit' in message.extraArgs && message.extraArgs.gasLimit !== '0'
+    ? Math.max(MIN_GAS_LIMIT, 2 * Number(message.extraArgs.gasLimit))
+    : null;
+
+function commandFor(message: Message, way: Way): string {
+  const { messageId, sendTransactionHash, sendLogIndex } = message;
+  const gas = gasOf(message);
+  const lines = [
+    `ccip-cli manual-exec ${way === 'server' ? messageId : sendTransactionHash}`,
+    ...(way === 'server'
+      ? [`--api ${serverUrl}`, '--rpc $DEST_RPC']
+      : [`--log-index ${sendLogIndex}`, `--api ${serverUrl}`, '--rpc $SOURCE_RPC --rpc $DEST_RPC']),
+    ...(gas === null ? [] : [`--gas-limit ${gas}`]),
+  ];
+  return `export USER_KEY=…  # of a wallet on the destination chain\n${lines.join(' \\\n  ')}`;
+}
+
+function sdkCallFor(message: Message, way: Way): string {
+  const source = familyTraits(message.sourceNetworkInfo.chainFamily).sdkClass;
+  const dest = familyTraits(message.destNetworkInfo.chainFamily).sdkClass;
+  const gas = gasOf(message);
+  const options = gas === null ? 'wallet' : `wallet, gasLimit: ${gas}`;
+  // Up to 1.6 the chains have the whole proof; verifications of 2.0 come from a server.
+  const verifications = usesVerifiers(message.version) ? `'${serverUrl}'` : 'null';
+  if (way === 'server') {
+    return [
+      `import { ${dest} } from '@chainlink/ccip-sdk';`,
+      '',
+      `const dest = await ${dest}.fromUrl(DEST_RPC, { apiClient: '${serverUrl}' });`,
+      `await dest.execute({ messageId: '${message.messageId}', ${options} });`,
+    ].join('\n');
+  }
+  return [
+    `import { discoverOffRamp, ${[...new Set([source, dest])].join(', ')} } from '@chainlink/ccip-sdk';`,
+    '',
+    `const source = await ${source}.fromUrl(SOURCE_RPC, { apiClient: null });`,
+    `const dest = await ${dest}.fromUrl(DEST_RPC, { apiClient: ${verifications} });`,
+    `const requests = await source.getMessagesInTx('${message.sendTransactionHash}');`,
+    `const request = requests.find(({ message }) => message.messageId === '${message.messageId}');`,
+    'const offRamp = await discoverOffRamp(source, dest, request.lane.onRamp, source);',
+    'const verifications = await dest.getVerifications({ offRamp, request });',
+    'const input = await source.getExecutionInput({ request, verifications });',
+    `await dest.execute({ offRamp, input, ${options} });`,
+  ].join('\n');
 }

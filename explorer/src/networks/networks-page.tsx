@@ -1,13 +1,14 @@
 /** The networks page: how far each network is indexed, and what could not be read. */
 import { useQuery } from '@tanstack/react-query';
 import { Link, useSearch } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
 import type { Indexing, Network, NetworkList } from '../../../src/client/api-types.ts';
 import { blockNoun } from '../../../src/domain/chain-families.ts';
 import { counted, duration, grouped, printable } from '../../../src/text/format.ts';
 import { networkName } from '../../../src/text/message-words.ts';
 import { CopyButton } from '../parts/copy.tsx';
 import { Icon, NetworkLabel } from '../parts/icons.tsx';
-import { Loaded, Notice, RowsSkeleton, useTitle } from '../parts/page.tsx';
+import { Loaded, MessagesLink, Notice, RowsSkeleton, useTitle } from '../parts/page.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { Ago } from '../parts/text.tsx';
 import { networksQuery } from '../server/api-client.ts';
@@ -18,7 +19,7 @@ export function NetworksPage() {
   const query = useQuery(networksQuery(false));
   return (
     <div className="page">
-      <header className="page-head">
+      <header className="page-head flow spread baseline">
         <h1>Networks</h1>
         {query.data && <Summary list={query.data} />}
       </header>
@@ -68,7 +69,7 @@ function Summary({ list: { data, simulated } }: { readonly list: NetworkList }) 
     : indexed.length === 0
       ? 'No network is indexed here: all records come from imports or from another server.'
       : `${counted(indexed.length, 'network')} indexed, ${health}.`;
-  return <p className={!simulated && troubled > 0 ? 'worth-a-look' : 'muted'}>{words}</p>;
+  return <p className={!simulated && troubled > 0 ? 'action bold' : 'muted'}>{words}</p>;
 }
 
 const urgency = { stopped: 0, failing: 1, stale: 2, lagging: 3, ok: 4 } as const;
@@ -109,7 +110,7 @@ const indexingColumns: readonly Column<Network>[] = [
     span: ({ indexing }) => (indexing ? 1 : 3),
     cell: ({ indexing, chainFamily }) =>
       indexing ? (
-        <IndexingWords indexing={indexing} noun={blockNoun(chainFamily)} />
+        indexingWords(indexing, blockNoun(chainFamily))
       ) : (
         <span className="muted">not indexed: its records come from imports</span>
       ),
@@ -139,15 +140,8 @@ const trafficColumns: readonly Column<Network>[] = [
   },
 ];
 
-function messageCount(count: number, search: Filters) {
-  return count === 0 ? (
-    <span className="muted">0</span>
-  ) : (
-    <Link to="/" search={search}>
-      {grouped(count)}
-    </Link>
-  );
-}
+const messageCount = (count: number, search: Filters) =>
+  count === 0 ? <span className="muted">0</span> : <MessagesLink search={search} words={grouped(count)} />;
 
 const healthLooks = {
   ok: { word: 'Up to date', tone: 'done', icon: 'tick' },
@@ -160,20 +154,15 @@ const healthLooks = {
 /** At the head, but older blocks are still to be read or could not be read. */
 const gapsLook = { word: 'At the head, with gaps behind it', tone: 'moving', icon: 'info' } as const;
 
-interface IndexingWordsProps {
-  readonly indexing: Indexing;
-  /** Block or slot. */
-  readonly noun: string;
-}
-
-function IndexingWords({ indexing, noun }: IndexingWordsProps) {
+/** @param noun block or slot */
+function indexingWords(indexing: Indexing, noun: string): ReactNode {
   const { health, indexedBlock, headBlock, finalizedBlock, owedBlocks, unreadableLogs, problem } = indexing;
   const { failedRanges, failedBlocks, oldestFailureAt, findings } = indexing;
   const hasGaps = health === 'ok' && (owedBlocks > 0 || failedRanges > 0);
   const { word, tone, icon } = hasGaps ? gapsLook : healthLooks[health];
   return (
-    <div className="indexing">
-      <span className="health inline" style={{ color: `var(--${tone})` }}>
+    <div className="stack gap-2">
+      <span className="inline bold" style={{ color: `var(--${tone})` }}>
         <Icon name={icon} />
         {word}
       </span>
@@ -187,15 +176,11 @@ function IndexingWords({ indexing, noun }: IndexingWordsProps) {
         <span className="problem">
           {counted(failedRanges, 'range')} ({counted(failedBlocks, noun)}) could not be read and will be tried
           again
-          {oldestFailureAt !== null && (
-            <>
-              ; the oldest for <Ago at={oldestFailureAt} />
-            </>
-          )}
+          {oldestFailureAt !== null && ['; the oldest for ', <Ago key="age" at={oldestFailureAt} />]}
         </span>
       )}
       {unreadableLogs > 0 && (
-        <span className="worth-a-look">{counted(unreadableLogs, 'log')} not understood, and kept</span>
+        <span className="action bold">{counted(unreadableLogs, 'log')} not understood, and kept</span>
       )}
       {problem !== null && <span className="problem wrap">{printable(problem)}</span>}
       {findings.map(({ kind, text, isLoss }) => (

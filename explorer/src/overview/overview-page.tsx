@@ -1,25 +1,26 @@
-/** The overview page: totals, messages by day, statuses, the busiest lanes. */
+/** The overview page (totals, messages by day, statuses, the busiest lanes), and the page of failed messages behind it. */
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { useState } from 'react';
-import type { Stats, StatusCounts } from '../../../src/client/api-types.ts';
+import type { Failures, Stats, StatusCounts } from '../../../src/client/api-types.ts';
 import { statuses } from '../../../src/domain/lifecycle.ts';
 import { grouped, percent } from '../../../src/text/format.ts';
 import { laneWords } from '../../../src/text/message-words.ts';
 import { BarChart, ShareBar } from '../parts/charts.tsx';
 import { Segments } from '../parts/controls.tsx';
 import { StatusBadge, statusTones } from '../parts/icons.tsx';
-import { Loaded, useTitle } from '../parts/page.tsx';
+import { BackLink, Card, Loaded, MessagesLink, useTitle } from '../parts/page.tsx';
 import {
   dayBars,
   FailureReasons,
+  FailureShareChart,
   Figures,
   FiguresSkeleton,
   LaneLink,
   needActionFigure,
-  Panel,
+  outcomeParts,
 } from '../parts/statistics.tsx';
-import { failuresQuery, statsQuery } from '../server/api-client.ts';
+import { basePath, failuresQuery, statsQuery } from '../server/api-client.ts';
 import { type DayWindow, dayWindows } from '../server/search-view.ts';
 
 export function OverviewPage() {
@@ -30,28 +31,24 @@ export function OverviewPage() {
   const choice = <Segments legend="How many days" options={dayWindows} chosen={days} onChoose={setDays} />;
   return (
     <div className="page">
-      <header className="page-head">
+      <header className="page-head flow spread baseline">
         <h1>Overview</h1>
       </header>
       <Loaded query={query} skeleton={skeleton}>
         {(stats) => (
           <>
             <Totals stats={stats} />
-            <Panel title="Messages by day" about={choice}>
+            <Card title="Messages by day" about={choice}>
               <div data-stale={query.isPlaceholderData} className="fades">
                 <BarChart
                   label="Messages sent each day (UTC), by what has become of them"
-                  bars={dayBars(stats.days, ({ messages, byStatus: { SUCCESS, FAILED } }) => ({
-                    parts: [
-                      { series: 'Delivered', tone: 'done', value: SUCCESS },
-                      { series: 'In flight', tone: 'moving', value: messages - SUCCESS - FAILED },
-                      { series: 'Failed', tone: 'failed', value: FAILED },
-                    ],
+                  bars={dayBars(stats.days, ({ messages, byStatus }) => ({
+                    parts: outcomeParts(messages, byStatus.SUCCESS, byStatus.FAILED),
                   }))}
                 />
               </div>
-            </Panel>
-            <div className="panels">
+            </Card>
+            <div className="columns">
               <StatusPanel counts={stats.totals.byStatus} total={stats.totals.messages} />
               <BusiestLanes lanes={stats.topLanes} />
             </div>
@@ -84,14 +81,18 @@ function Totals({ stats: { totals } }: { readonly stats: Stats }) {
 function StatusPanel({ counts, total }: { readonly counts: StatusCounts; readonly total: number }) {
   const shown = [...statuses].reverse();
   return (
-    <Panel title="Statuses">
+    <Card title="Statuses">
       <ShareBar
-        parts={shown.map((status) => ({ key: status, tone: statusTones[status], value: counts[status] }))}
+        parts={shown.map((status) => ({
+          key: status,
+          colour: `var(--fill-${statusTones[status]})`,
+          value: counts[status],
+        }))}
       />
       <ul className="tally">
         {shown.map((status) => (
           <li key={status}>
-            <Link to="/" search={{ status }}>
+            <Link to="/" search={{ status }} className="plain">
               <StatusBadge status={status} />
             </Link>
             <span>{grouped(counts[status])}</span>
@@ -99,19 +100,19 @@ function StatusPanel({ counts, total }: { readonly counts: StatusCounts; readonl
           </li>
         ))}
       </ul>
-    </Panel>
+    </Card>
   );
 }
 
 function BusiestLanes({ lanes }: { readonly lanes: Stats['topLanes'] }) {
   const most = Math.max(1, ...lanes.map(({ messages }) => messages));
   return (
-    <Panel title="Busiest lanes" about={<Link to="/lane">All lanes</Link>}>
+    <Card title="Busiest lanes" about={<Link to="/lane">All lanes</Link>}>
       {lanes.length === 0 && <p className="muted">No lane has a message yet.</p>}
       <ol className="busiest stack gap-4">
         {lanes.map((lane) => (
           <li key={laneWords(lane)}>
-            <LaneLink lane={lane}>
+            <LaneLink lane={lane} className="line spread">
               <span>{grouped(lane.messages)}</span>
             </LaneLink>
             <span
@@ -122,7 +123,7 @@ function BusiestLanes({ lanes }: { readonly lanes: Stats['topLanes'] }) {
           </li>
         ))}
       </ol>
-    </Panel>
+    </Card>
   );
 }
 
@@ -132,12 +133,94 @@ function WhyTheyFailed({ days }: { readonly days: DayWindow }) {
   const { data } = useQuery(failuresQuery(Number(days)));
   if (!data) return null;
   return (
-    <Panel title="Why messages failed" about={<Link to="/failure">All reasons</Link>}>
+    <Card title="Why messages failed" about={<Link to="/failure">All reasons</Link>}>
       <FailureReasons
         failures={data}
         none={`No message of the last ${days} days has failed.`}
         shown={SHOWN_REASONS}
       />
-    </Panel>
+    </Card>
+  );
+}
+
+// ---- Failed messages: how many, since when, and why
+
+export function FailuresPage() {
+  useTitle('Failed messages');
+  const { days = '30' } = useSearch({ from: '/failure' });
+  const navigate = useNavigate();
+  const query = useQuery(failuresQuery(Number(days)));
+  const links = (
+    <p className="flow">
+      <MessagesLink search={{ status: 'FAILED' }} words="Show the messages" />
+      <a href={`${basePath}/v2/messages/export?format=csv&status=FAILED&attempts=true`} download>
+        Export with reasons
+      </a>
+    </p>
+  );
+  return (
+    <div className="page">
+      <BackLink to="/overview" name="Overview" />
+      <header className="page-head flow spread baseline">
+        <h1>Failed messages</h1>
+        <Segments
+          legend="How many days"
+          options={dayWindows}
+          chosen={days}
+          onChoose={(chosen) =>
+            void navigate({ to: '/failure', search: chosen === '30' ? {} : { days: chosen }, replace: true })
+          }
+        />
+      </header>
+      <Loaded
+        query={query}
+        skeleton={<FiguresSkeleton names={['Failed', 'Share', 'Need action', 'Reasons']} />}
+      >
+        {(failures) => (
+          <div data-stale={query.isPlaceholderData} className="fades">
+            <FailureTotals failures={failures} />
+            <Card
+              title="Share of failures by day"
+              about="by the day a message was sent; one that was rescued no longer counts"
+            >
+              <FailureShareChart days={failures.days} />
+            </Card>
+            <Card title="Why they failed" about={links}>
+              <FailureReasons
+                failures={failures}
+                none={`No message of these ${days} days has failed.`}
+                withMessages
+              />
+            </Card>
+          </div>
+        )}
+      </Loaded>
+    </div>
+  );
+}
+
+function FailureTotals({
+  failures: { failed, days, reasons, otherReasons },
+}: {
+  readonly failures: Failures;
+}) {
+  const messages = days.reduce((sum, day) => sum + day.messages, 0);
+  const ready = reasons.reduce((sum, { readyForManualExecution }) => sum + readyForManualExecution, 0);
+  const canFix = reasons
+    .filter(({ fixableBy }) => fixableBy === 'anyone')
+    .reduce((sum, group) => sum + group.messages, 0);
+  return (
+    <Figures
+      figures={[
+        { name: 'Failed', value: grouped(failed), about: `of ${grouped(messages)} messages` },
+        { name: 'Share', value: percent(failed, messages), about: 'of the messages of this time' },
+        needActionFigure(ready, { status: 'FAILED' }),
+        {
+          name: 'Reasons',
+          value: grouped(reasons.length + (otherReasons?.reasons ?? 0)),
+          about: `${grouped(canFix)} messages that anyone can fix`,
+        },
+      ]}
+    />
   );
 }

@@ -17,12 +17,7 @@ export interface Bar {
 const HEIGHT = 120;
 const STEP = 10;
 
-export function BarChart({
-  bars,
-  label,
-  marks = [],
-  format = grouped,
-}: {
+interface BarChartProps {
   readonly bars: readonly Bar[];
   /** What the chart shows, in a sentence. */
   readonly label: string;
@@ -30,7 +25,9 @@ export function BarChart({
   readonly marks?: readonly { readonly at: number; readonly name: string }[];
   /** A value in words. */
   readonly format?: (value: number) => string;
-}) {
+}
+
+export function BarChart({ bars, label, marks = [], format = grouped }: BarChartProps) {
   const [pointed, setPointed] = useState<number>();
   const totals = bars.map(({ parts }) => parts.reduce((sum, { value }) => sum + value, 0));
   const highest = Math.max(1, ...totals);
@@ -48,7 +45,7 @@ export function BarChart({
         )}
         {(shown ? shown.parts.filter(({ value }) => value > 0 && shown.parts.length > 1) : series).map(
           (part) => (
-            <span key={part.series} className="legend inline muted">
+            <span key={part.series} className="inline muted">
               <span className="key" style={{ background: `var(--fill-${part.tone})` }} />
               {shown ? `${format(part.value)} ${part.series.toLowerCase()}` : part.series}
             </span>
@@ -56,7 +53,7 @@ export function BarChart({
         )}
       </p>
       <div className="chart-plot">
-        <span className="chart-top" aria-hidden="true">
+        <span className="chart-top muted tiny" aria-hidden="true">
           {format(highest)}
         </span>
         <svg
@@ -95,7 +92,7 @@ export function BarChart({
         {marks.map(({ at, name }, index) => (
           <span
             key={name}
-            className="chart-mark"
+            className="chart-mark muted tiny"
             // One below the other, because marks are often close.
             style={{ left: `${(at / bars.length) * 100}%`, paddingTop: `${index * 14}px` }}
             aria-hidden="true"
@@ -104,17 +101,14 @@ export function BarChart({
           </span>
         ))}
       </div>
-      <div className="chart-ticks" aria-hidden="true">
-        {bars.map(({ key, tick }, index) =>
-          tick === undefined ? null : (
-            <span
-              key={key}
-              className={index === 0 ? 'first' : ''}
-              style={{ left: index === 0 ? 0 : `${((index + 0.5) / bars.length) * 100}%` }}
-            >
-              {tick}
-            </span>
-          ),
+      <div className="chart-ticks muted tiny" aria-hidden="true">
+        {bars.map(
+          ({ key, tick }, index) =>
+            tick !== undefined && (
+              <span key={key} style={index === 0 ? {} : { left: `${((index + 0.5) / bars.length) * 100}%` }}>
+                {tick}
+              </span>
+            ),
         )}
       </div>
       <div className="visually-hidden">
@@ -146,23 +140,22 @@ export function BarChart({
   );
 }
 
+interface Share {
+  readonly key: string | number;
+  readonly colour: string;
+  readonly value: number;
+}
+
 /** One bar, divided by shares. */
-export function ShareBar({
-  parts,
-}: {
-  readonly parts: readonly { readonly key: string; readonly tone: string; readonly value: number }[];
-}) {
+export function ShareBar({ parts }: { readonly parts: readonly Share[] }) {
   const total = parts.reduce((sum, { value }) => sum + value, 0);
   return (
     <div className="share-bar" aria-hidden="true">
-      {parts.map(({ key, tone, value }) =>
-        value === 0 ? null : (
-          <span
-            key={key}
-            style={{ background: `var(--fill-${tone})`, flexGrow: Math.max(value, total / 400) }}
-          />
-        ),
-      )}
+      {parts
+        .filter(({ value }) => value > 0)
+        .map(({ key, colour, value }) => (
+          <span key={key} style={{ background: colour, flexGrow: Math.max(value, total / 400) }} />
+        ))}
     </div>
   );
 }

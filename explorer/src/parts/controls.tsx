@@ -3,19 +3,16 @@ import { type KeyboardEvent, type ReactNode, useId, useLayoutEffect, useRef, use
 
 const MARGIN = 8;
 
-/** A button that opens a small panel. Escape or a click outside closes it, and the button gets the focus back. */
-export function Popover({
-  label,
-  className,
-  title,
-  children,
-}: {
+interface PopoverProps {
   readonly label: ReactNode;
   readonly className: string;
   /** Name of the panel for screen readers. */
   readonly title: string;
   readonly children: (close: () => void) => ReactNode;
-}) {
+}
+
+/** A button that opens a small panel. Escape or a click outside closes it, and the button gets the focus back. */
+export function Popover({ label, className, title, children }: PopoverProps) {
   const id = useId();
   const button = useRef<HTMLButtonElement>(null);
   const panel = useRef<HTMLDivElement>(null);
@@ -64,22 +61,19 @@ function placeBelow(panel: HTMLElement, button: HTMLElement): void {
   panel.style.setProperty('--top', `${anchor.bottom + 4}px`);
 }
 
-/** A segmented control: radio buttons side by side. */
-export function Segments<T extends string>({
-  legend,
-  options,
-  chosen,
-  onChoose,
-}: {
+interface SegmentsProps<T extends string> {
   /** What is chosen, for screen readers. */
   readonly legend: string;
   readonly options: Readonly<Partial<Record<T, string>>>;
   readonly chosen: T;
   readonly onChoose: (option: T) => void;
-}) {
+}
+
+/** A segmented control: radio buttons side by side. */
+export function Segments<T extends string>({ legend, options, chosen, onChoose }: SegmentsProps<T>) {
   const name = useId();
   return (
-    <fieldset className="segments">
+    <fieldset className="segments inline">
       <legend className="visually-hidden">{legend}</legend>
       {(Object.entries(options) as [T, string][]).map(([option, label]) => (
         <label key={option}>
@@ -139,7 +133,7 @@ export function useOptionList<T>(options: readonly Option<T>[], onPick: (value: 
             role="option"
             tabIndex={-1}
             aria-selected={index === active}
-            className="option line spread"
+            className="option line spread gap-16"
             onPointerMove={() => setActive(index)}
             onClick={() => onPick(value)}
           >

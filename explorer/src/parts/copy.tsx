@@ -4,18 +4,16 @@ import { Icon } from './icons.tsx';
 
 const SHOWN_FOR_MS = 1_500;
 
-/** Copies a text and shows a tick. */
-export function CopyButton({
-  text,
-  what,
-  children,
-}: {
+interface CopyButtonProps {
   /** A function where the text is expensive to compute. */
   readonly text: string | (() => string);
   /** What is copied, for screen readers: `message id`. */
   readonly what: string;
   readonly children?: string;
-}) {
+}
+
+/** Copies a text and shows a tick. */
+export function CopyButton({ text, what, children }: CopyButtonProps) {
   const [state, setState] = useState<'idle' | 'copied' | 'failed'>('idle');
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   useEffect(() => () => clearTimeout(timer.current), []);
@@ -26,13 +24,12 @@ export function CopyButton({
     clearTimeout(timer.current);
     timer.current = setTimeout(() => setState('idle'), SHOWN_FOR_MS);
   };
-  const label = { idle: `Copy ${what}`, copied: `Copied ${what}`, failed: 'Copying is not allowed here' }[
-    state
-  ];
+  const labels = { idle: `Copy ${what}`, copied: `Copied ${what}`, failed: 'Copying is not allowed here' };
+  const label = labels[state];
   return (
     <button
       type="button"
-      className={children === undefined ? 'copy' : 'copy button'}
+      className={children === undefined ? 'copy icon-button' : 'button'}
       data-state={state}
       aria-label={label}
       title={label}
@@ -71,7 +68,7 @@ async function copyText(text: string): Promise<boolean> {
 export function CodeBlock({ title, code }: { readonly title: string; readonly code: string }) {
   return (
     <figure className="code-block">
-      <figcaption className="line spread muted small">
+      <figcaption className="line spread bold muted small">
         {title}
         <CopyButton text={code} what={title} />
       </figcaption>

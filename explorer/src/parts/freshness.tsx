@@ -17,57 +17,55 @@ import { Ago } from './text.tsx';
 
 /** A network or a mirror that is not read, and when its process was last alive. */
 interface Outage {
-  readonly kind: 'stopped' | 'troubled';
+  readonly isStopped: boolean;
   /** The network; null for a mirror. */
   readonly network: NetworkList['data'][number] | null;
   readonly lastSeenAt: string;
 }
 
-export interface Freshness {
-  /**
-   * - `unknown`: the server has not answered yet.
-   * - `live`: all indexers and mirrors are alive.
-   * - `behind`: alive, but at least one lags or has a problem.
-   * - `stopped`: at least one indexer or mirror is dead.
-   * - `imported`: records come from imports only, so nothing keeps them up to date.
-   */
-  readonly state: 'unknown' | 'live' | 'behind' | 'stopped' | 'imported';
-  readonly outages: readonly Outage[];
-  /** Whether all indexers and mirrors have stopped. */
-  readonly isEverything: boolean;
-  readonly lastChangeAt: string | null;
-}
+/**
+ * - `unknown`: the server has not answered yet.
+ * - `live`: all indexers and mirrors are alive.
+ * - `behind`: alive, but at least one lags or has a problem.
+ * - `stopped`: at least one indexer or mirror is dead.
+ * - `imported`: records come from imports only, so nothing keeps them up to date.
+ */
+export type FreshnessState = 'unknown' | 'live' | 'behind' | 'stopped' | 'imported';
 
-const unknown: Freshness = { state: 'unknown', outages: [], isEverything: false, lastChangeAt: null };
-
-export function useFreshness(): Freshness {
+/** Polled; while it cannot be read, nothing is known. */
+export function useFreshness() {
   const { data, isError } = useQuery(freshnessQuery);
-  return data && !isError ? freshnessOf(data) : unknown;
+  return freshnessOf(isError ? undefined : data);
 }
 
-function freshnessOf({ simulated, data, mirrors, lastChangeAt }: NetworkList): Freshness {
+function freshnessOf(list: NetworkList | undefined) {
   const sources = [
-    ...data.flatMap((network) => (network.indexing ? [{ network, ...network.indexing }] : [])),
-    ...mirrors.map(({ health, lastSeenAt }) => ({ network: null, health, lastSeenAt })),
+    ...(list?.data ?? []).flatMap((network) => (network.indexing ? [{ network, ...network.indexing }] : [])),
+    ...(list?.mirrors ?? []).map((mirror) => ({ network: null, ...mirror })),
   ];
   const outages = sources
     .filter(({ health }) => health !== 'ok' && health !== 'lagging')
-    .map(({ network, health, lastSeenAt }): Outage => {
-      return { kind: health === 'stopped' ? 'stopped' : 'troubled', network, lastSeenAt };
-    });
-  const stopped = outages.filter(({ kind }) => kind === 'stopped').length;
-  const isLagging = sources.some(({ health }) => health !== 'ok');
-  const state = sources.length > 0 || simulated ? 'live' : 'imported';
+    .map(
+      ({ network, health, lastSeenAt }): Outage => ({ isStopped: health === 'stopped', network, lastSeenAt }),
+    );
+  const stopped = outages.filter(({ isStopped }) => isStopped).length;
+  const stateOf = (): FreshnessState => {
+    if (stopped > 0) return 'stopped';
+    if (sources.some(({ health }) => health !== 'ok')) return 'behind';
+    if (list === undefined) return 'unknown';
+    return sources.length > 0 || list.simulated ? 'live' : 'imported';
+  };
   return {
-    state: stopped > 0 ? 'stopped' : isLagging ? 'behind' : state,
+    state: stateOf(),
     outages,
+    /** Whether all indexers and mirrors have stopped. */
     isEverything: sources.length > 0 && stopped === sources.length,
-    lastChangeAt,
+    lastChangeAt: list?.lastChangeAt ?? null,
   };
 }
 
 /** The outages of a message's networks and of mirrors. */
-function useOutagesOf({ sourceNetworkInfo, destNetworkInfo }: Message): readonly Outage[] {
+function useOutagesOf({ sourceNetworkInfo, destNetworkInfo }: Message): Outage[] {
   const { outages } = useFreshness();
   const ends = [sourceNetworkInfo.chainSelector, destNetworkInfo.chainSelector];
   return outages.filter(({ network }) => network === null || ends.includes(network.chainSelector));
@@ -75,7 +73,7 @@ function useOutagesOf({ sourceNetworkInfo, destNetworkInfo }: Message): readonly
 
 /** Whether changes of a message are no longer seen: it may have moved on, so it must not be called late. */
 export function useIsUnwatched(message: Message): boolean {
-  return useOutagesOf(message).some(({ kind }) => kind === 'stopped');
+  return useOutagesOf(message).some(({ isStopped }) => isStopped);
 }
 
 /** For a message. A delivered one does not change any more. */
@@ -89,30 +87,35 @@ export function FreshnessBanner() {
   return <OutageBanner {...useFreshness()} />;
 }
 
-function OutageBanner({ outages, isEverything }: Pick<Freshness, 'outages' | 'isEverything'>) {
-  const stopped = outages.filter(({ kind }) => kind === 'stopped');
-  const isStopped = stopped.length > 0;
-  const shown = isStopped ? stopped : outages;
-  const [earliest] = shown.map(({ lastSeenAt }) => lastSeenAt).sort();
+type Outages = Pick<ReturnType<typeof useFreshness>, 'outages' | 'isEverything'>;
+
+function OutageBanner({ outages, isEverything }: Outages) {
+  const stopped = outages.filter(({ isStopped }) => isStopped);
+  const shown = stopped.length > 0 ? stopped : outages;
+  const [earliest = ''] = shown.map(({ lastSeenAt }) => lastSeenAt).sort();
+  const since = useTimed((now) => ageInWords(now - Date.parse(earliest)));
   // Always in the page, so that a screen reader announces its new content.
   return (
     <div role="status">
-      {earliest !== undefined && (
+      {shown.length > 0 && (
         <div className="outage">
           <Icon name="hand" />
           <p>
             <strong>
-              <OutageSubject outages={shown} isEverything={isEverything} />
-              {isStopped ? (
+              <bdi>{subjectOf(shown, isEverything)}</bdi>{' '}
+              {stopped.length > 0 ? (
                 <>
-                  {' '}
-                  stopped <Since at={earliest} />.
+                  stopped{' '}
+                  <time dateTime={earliest} title={exactTime(earliest)}>
+                    {since} ago
+                  </time>
+                  .
                 </>
               ) : (
-                ' has problems.'
+                'has problems.'
               )}
             </strong>{' '}
-            New messages and status changes {isStopped ? 'are missing' : 'may come late'}.
+            New messages and status changes {stopped.length > 0 ? 'are missing' : 'may come late'}.
           </p>
           <Link to="/network" className="outage-more small">
             Networks
@@ -125,26 +128,13 @@ function OutageBanner({ outages, isEverything }: Pick<Freshness, 'outages' | 'is
 
 const NAMED = 2;
 
-function OutageSubject({ outages, isEverything }: Pick<Freshness, 'outages' | 'isEverything'>) {
+function subjectOf(outages: readonly Outage[], isEverything: boolean): string {
   const names = outages.flatMap(({ network }) => (network ? [networkName(network)] : []));
   if (names.length === 0) return 'Mirroring';
   if (isEverything && names.length > 1) return 'Indexing';
   const others = names.length - NAMED;
-  return (
-    <>
-      Indexing of <bdi>{names.slice(0, NAMED).join(others > 0 ? ', ' : ' and ')}</bdi>
-      {others > 0 && ` and ${others} more`}
-    </>
-  );
-}
-
-function Since({ at }: { readonly at: string }) {
-  const text = useTimed((now) => ageInWords(now - Date.parse(at)));
-  return (
-    <time dateTime={at} title={exactTime(at)}>
-      {text} ago
-    </time>
-  );
+  const named = names.slice(0, NAMED).join(others > 0 ? ', ' : ' and ');
+  return `Indexing of ${named}${others > 0 ? ` and ${others} more` : ''}`;
 }
 
 /** How far each network is indexed: shown where a message was not found. */

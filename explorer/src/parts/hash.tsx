@@ -11,8 +11,10 @@ import { Icon } from './icons.tsx';
 
 export function ShortHash({ text, what }: { readonly text: string; readonly what: string }) {
   return (
-    <span className="hash">
-      <code title={text.slice(0, 2_000)}>{shortHash(text)}</code>
+    <span className="hash inline gap-2">
+      <code className="nowrap" title={text.slice(0, 2_000)}>
+        {shortHash(text)}
+      </code>
       <CopyButton text={text} what={what} />
     </span>
   );
@@ -33,10 +35,8 @@ export interface MessagesOf {
 }
 
 /** The messages of a lane, which its ramps, verifiers and executors have to do with. */
-export function laneMessages({
-  sourceNetworkInfo: source,
-  destNetworkInfo: dest,
-}: Pick<Message, 'sourceNetworkInfo' | 'destNetworkInfo'>) {
+export function laneMessages(lane: Pick<Message, 'sourceNetworkInfo' | 'destNetworkInfo'>) {
+  const { sourceNetworkInfo: source, destNetworkInfo: dest } = lane;
   return {
     filters: { sourceChainSelector: source.chainSelector, destChainSelector: dest.chainSelector },
     words: `messages from ${networkName(source)} to ${networkName(dest)}`,
@@ -60,53 +60,42 @@ export interface SearchableHashProps extends HashProps {
 }
 
 /** A whole hash with its name, linked to the search for it, or to the messages that it has to do with. */
-export function SearchableHash({
-  text,
-  what,
-  network,
-  page,
-  filter = 'q',
-  search,
-  role,
-}: SearchableHashProps) {
+export function SearchableHash({ filter = 'q', search, role, ...hash }: SearchableHashProps) {
+  const { text, what, network } = hash;
   const label = useNames().label(network, text);
   return (
     <>
       {(label !== undefined || role !== undefined) && (
-        <span className="address-name">
+        <span className="flow gap-8">
           {label !== undefined && <bdi className="label">{printable(label)}</bdi>}
           {role !== undefined && <bdi className="muted">{printable(role)}</bdi>}
         </span>
       )}
-      <span className="hash whole">
+      <span className="hash whole inline gap-2">
         <Link
           to="/"
           search={search?.filters ?? { [filter]: text }}
           title={search ? `Show ${search.words}` : `Search messages with this ${what}`}
         >
-          <code>{text}</code>
+          <code className="wrap">{text}</code>
         </Link>
         <CopyButton text={text} what={what} />
-        <ChainLink text={text} what={what} network={network} page={page} />
+        <ChainLink {...hash} />
       </span>
     </>
   );
 }
 
 /** The same in a list, shortened. */
-export function SearchableShortHash({
-  text,
-  what,
-  network,
-  search,
-}: HashProps & { readonly search: MessagesOf }) {
+export function SearchableShortHash({ search, ...hash }: HashProps & { readonly search: MessagesOf }) {
+  const { text, what } = hash;
   return (
-    <span className="hash">
+    <span className="hash inline gap-2">
       <Link to="/" search={search.filters} title={`${text}: show ${search.words}`}>
         <code>{shortHash(text)}</code>
       </Link>
       <CopyButton text={text} what={what} />
-      <ChainLink text={text} what={what} network={network} />
+      <ChainLink {...hash} />
     </span>
   );
 }
@@ -118,7 +107,7 @@ export function ChainLink({ text, what, network, page = 'address' }: HashProps) 
   const title = `Open the ${what} at ${new URL(url).hostname}`;
   return (
     <a
-      className="chain-link"
+      className="chain-link icon-button"
       href={url}
       target="_blank"
       rel="noopener noreferrer"

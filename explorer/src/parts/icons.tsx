@@ -1,5 +1,5 @@
 /** Icons, and what goes with a word: the badge of a status, the mark of a network. All icons are decorative. */
-import type { CSSProperties, ReactNode } from 'react';
+import type { CSSProperties } from 'react';
 import type { Status } from '../../../src/domain/lifecycle.ts';
 import type { NetworkInfo } from '../../../src/domain/message.ts';
 import { networkName, statusWords } from '../../../src/text/message-words.ts';
@@ -56,40 +56,29 @@ const sectors: Partial<Record<Status, string>> = {
   VERIFIED: 'M8 8V4A4 4 0 1 1 4 8Z',
 };
 
-const statusShapes: Partial<Record<Status, ReactNode>> = {
-  SUCCESS: (
-    <>
-      <circle cx="8" cy="8" r="7" fill="currentColor" />
-      <path className="status-sign" d="m4.9 8.2 2.2 2.2 4-4.6" />
-    </>
-  ),
-  FAILED: (
-    <>
-      <path
-        d="M8 1.2c.5 0 .9.2 1.1.6l6 10.7c.5.9-.1 2-1.1 2H2c-1 0-1.6-1.1-1.1-2l6-10.7c.2-.4.6-.6 1.1-.6Z"
-        fill="currentColor"
-      />
-      <path className="status-sign" d="M8 5.6v3.6M8 11.7v.1" />
-    </>
-  ),
+/** At the end of its way a message has a filled shape with a sign in it. */
+const endShapes: Partial<Record<Status, { readonly shape: string; readonly sign: string }>> = {
+  SUCCESS: { shape: 'M8 1a7 7 0 1 0 0 14A7 7 0 0 0 8 1Z', sign: 'm4.9 8.2 2.2 2.2 4-4.6' },
+  FAILED: {
+    shape: 'M8 1.2c.5 0 .9.2 1.1.6l6 10.7c.5.9-.1 2-1.1 2H2c-1 0-1.6-1.1-1.1-2l6-10.7c.2-.4.6-.6 1.1-.6Z',
+    sign: 'M8 5.6v3.6M8 11.7v.1',
+  },
 };
 
 export function StatusIcon({ status }: { readonly status: Status }) {
+  const end = endShapes[status];
   return (
     <svg className="status-icon" style={toneOf(status)} viewBox="0 0 16 16" aria-hidden="true">
-      {statusShapes[status] ?? (
-        <>
-          <circle cx="8" cy="8" r="6.2" fill="none" stroke="currentColor" strokeWidth="1.6" />
-          <path d={sectors[status]} fill="currentColor" />
-        </>
-      )}
+      {!end && <circle cx="8" cy="8" r="6.2" fill="none" stroke="currentColor" strokeWidth="1.6" />}
+      <path d={end?.shape ?? sectors[status]} fill="currentColor" />
+      <path d={end?.sign} fill="none" stroke="var(--surface)" strokeWidth="1.8" strokeLinecap="round" />
     </svg>
   );
 }
 
 export function StatusBadge({ status }: { readonly status: Status }) {
   return (
-    <span className="status" style={toneOf(status)}>
+    <span className="status inline bold nowrap" style={toneOf(status)}>
       <StatusIcon status={status} />
       {statusWords[status]}
     </span>
@@ -98,7 +87,7 @@ export function StatusBadge({ status }: { readonly status: Status }) {
 
 export function NeedsAction() {
   return (
-    <span className="needs-action">
+    <span className="needs-action inline gap-4 action small bold nowrap">
       <Icon name="hand" />
       Needs action
     </span>
@@ -131,7 +120,7 @@ function hueOf(selector: string): number {
 /** A network's whole name. */
 export function NamedNetwork({ name, selector }: { readonly name: string; readonly selector: string }) {
   return (
-    <span className="network">
+    <span className="network inline">
       <NetworkMark name={name} selector={selector} />
       <bdi>{name}</bdi>
     </span>
@@ -142,7 +131,7 @@ export function NamedNetwork({ name, selector }: { readonly name: string; readon
 export function NetworkLabel({ network }: { readonly network: NetworkInfo }) {
   const name = networkName(network);
   return (
-    <span className="network" title={name}>
+    <span className="network inline" title={name}>
       <NetworkMark name={name} selector={network.chainSelector} />
       <bdi className="network-name">{name}</bdi>
     </span>
@@ -151,7 +140,7 @@ export function NetworkLabel({ network }: { readonly network: NetworkInfo }) {
 
 export function LaneLabel({ source, dest }: { readonly source: NetworkInfo; readonly dest: NetworkInfo }) {
   return (
-    <span className="lane-label">
+    <span className="lane-label inline">
       <NetworkLabel network={source} />
       <Icon name="right" />
       <span className="visually-hidden">to</span>

@@ -34,7 +34,7 @@ export const MessageRow = memo(({ message, isFresh, reason }: MessageRowProps) =
         className="row-link"
         aria-label={`${statusWords[status]}${needsAction}: ${laneWords(message)}, message ${shortHash(messageId)}`}
       />
-      <span className="cell-status">
+      <span className="cell-status stack">
         <StatusBadge status={status} />
         {readyForManualExecution && <NeedsAction />}
       </span>
@@ -45,18 +45,18 @@ export const MessageRow = memo(({ message, isFresh, reason }: MessageRowProps) =
         <ShortHash text={messageId} what="message id" />
       </span>
       <span className="cell-parties line">
-        <Party end="sender" address={message.sender} label={names.label(source, message.sender)} />
+        {party('sender', message.sender, names.label(source, message.sender))}
         <Icon name="right" />
-        <Party end="receiver" address={message.receiver} label={names.label(dest, message.receiver)} />
+        {party('receiver', message.receiver, names.label(dest, message.receiver))}
       </span>
       <span className="cell-tokens">
         <FirstTransfer message={message} names={names} />
       </span>
-      <span className="cell-time muted">
+      <span className="cell-time muted nowrap">
         <Ago at={message.sendTimestamp} />
       </span>
       {reason !== undefined && (
-        <span className="cell-reason muted small">
+        <span className="cell-reason muted small wrap">
           <ReasonText reason={reason} network={dest} />
         </span>
       )}
@@ -64,17 +64,11 @@ export const MessageRow = memo(({ message, isFresh, reason }: MessageRowProps) =
   );
 });
 
-interface PartyProps {
-  readonly end: 'sender' | 'receiver';
-  readonly address: string;
-  /** The operator's, shown instead of the address. */
-  readonly label: string | undefined;
-}
-
-function Party({ end, address, label }: PartyProps) {
+/** The operator's label is shown instead of the address. */
+function party(end: 'sender' | 'receiver', address: string, label: string | undefined) {
   const title = `${end === 'sender' ? 'Sender' : 'Receiver'} ${address}: search its messages`;
   return (
-    <span className="hash">
+    <span className="hash inline gap-2">
       <Link to="/" search={{ [end]: address }} title={title}>
         {label === undefined ? (
           <code>{shortHash(address)}</code>
@@ -120,15 +114,12 @@ export function TokenSymbol({ token }: { readonly token: NamedToken | undefined 
   if (!token?.symbol) return null;
   const { symbol, name, source, address } = token;
   const called = printable(name ? `${symbol}, “${name}”` : symbol);
+  const title =
+    source === 'operator'
+      ? `${called}, as this server’s operator calls ${address}`
+      : `${address} calls itself ${called}`;
   return (
-    <bdi
-      className="symbol"
-      title={
-        source === 'operator'
-          ? `${called}, as this server’s operator calls ${address}`
-          : `${address} calls itself ${called}`
-      }
-    >
+    <bdi className="bold" title={title}>
       {printable(symbol)}
     </bdi>
   );

@@ -1,8 +1,11 @@
 /** What every page needs: its title and keys, notices in place of its content, and placeholders while it loads. */
 import { type UseQueryResult, useQuery } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { type ReactNode, useEffect } from 'react';
 import { ResponseError, TransportError } from '../../../src/client/client.ts';
 import { isSimulatedPage, readinessQuery } from '../server/api-client.ts';
+import type { SearchView } from '../server/search-view.ts';
+import { Icon } from './icons.tsx';
 
 /** The title of the page in its tab; it also says whether the data is simulated. */
 export function useTitle(title: string): void {
@@ -28,18 +31,65 @@ export function useKeys(onKey: (event: KeyboardEvent) => void): void {
   });
 }
 
-export function Notice({
-  title,
-  children,
-  tone = 'plain',
-}: {
-  readonly title: string;
-  readonly children: ReactNode;
-  readonly tone?: 'plain' | 'problem';
-}) {
+/** The way back to the page above this one. */
+export function BackLink({ to, name }: { readonly to: '/' | '/lane' | '/overview'; readonly name: string }) {
   return (
-    <section className={`notice notice-${tone} stack gap-12`} role={tone === 'problem' ? 'alert' : undefined}>
-      <h2>{title}</h2>
+    <p className="back">
+      <Link to={to} className="button quiet">
+        <Icon name="left" /> {name}
+      </Link>
+    </p>
+  );
+}
+
+interface MessagesLinkProps {
+  readonly search?: SearchView;
+  readonly words: ReactNode;
+  readonly isButton?: boolean;
+}
+
+/** Leads to the messages that match; without filters to the newest. A button is a paragraph. */
+export function MessagesLink({ search = {}, words, isButton = false }: MessagesLinkProps) {
+  const link = (
+    <Link to="/" search={search} className={isButton ? 'button' : ''}>
+      {words}
+    </Link>
+  );
+  return isButton ? <p>{link}</p> : link;
+}
+
+interface CardProps {
+  readonly title: string;
+  /** Beside the title. */
+  readonly about?: ReactNode;
+  /** Over all columns. */
+  readonly wide?: boolean;
+  readonly children: ReactNode;
+}
+
+export function Card({ title, about, wide = false, children }: CardProps) {
+  return (
+    <section className={`card stack${wide ? ' card-wide' : ''}`}>
+      <header className="card-head flow spread">
+        <h2>{title}</h2>
+        {about && <div className="inline gap-4 muted small">{about}</div>}
+      </header>
+      {children}
+    </section>
+  );
+}
+
+interface NoticeProps {
+  readonly title: string;
+  readonly isProblem?: boolean;
+  readonly children: ReactNode;
+}
+
+/** In place of the content of a page. */
+export function Notice({ title, isProblem = false, children }: NoticeProps) {
+  return (
+    <section className="notice stack gap-12" role={isProblem ? 'alert' : undefined}>
+      <h2 className={isProblem ? 'problem' : ''}>{title}</h2>
       {children}
     </section>
   );
@@ -51,7 +101,7 @@ export function FailureNotice({ error, onRetry }: { readonly error: Error; reado
   const isBusy = error instanceof ResponseError && error.isTemporary;
   const problem = isBusy ? 'The server is busy' : 'That did not work';
   return (
-    <Notice title={isAway ? 'The server cannot be reached' : problem} tone="problem">
+    <Notice title={isAway ? 'The server cannot be reached' : problem} isProblem>
       <p>
         {isAway
           ? 'It may be restarting, or the network is down. It is tried again every few seconds.'
@@ -66,16 +116,14 @@ export function FailureNotice({ error, onRetry }: { readonly error: Error; reado
   );
 }
 
-/** What a query has found; until then a skeleton, or why there is nothing. */
-export function Loaded<T>({
-  query: { data, error, refetch },
-  skeleton,
-  children,
-}: {
+interface LoadedProps<T> {
   readonly query: UseQueryResult<T>;
   readonly skeleton: ReactNode;
   readonly children: (data: T) => ReactNode;
-}) {
+}
+
+/** What a query has found; until then a skeleton, or why there is nothing. */
+export function Loaded<T>({ query: { data, error, refetch }, skeleton, children }: LoadedProps<T>) {
   if (data !== undefined) return children(data);
   return error ? <FailureNotice error={error} onRetry={() => void refetch()} /> : skeleton;
 }
@@ -88,7 +136,7 @@ export function Skeleton({ width }: { readonly width: string }) {
 /** The same for so many rows. */
 export function RowsSkeleton({ rows }: { readonly rows: number }) {
   return (
-    <div className="skeletons" aria-busy="true">
+    <div className="skeletons stack" aria-busy="true">
       {Array.from({ length: rows }, (_, row) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: they are all alike.
         <Skeleton key={row} width="100%" />

@@ -1,4 +1,4 @@
-/** Numbers to compare: panels, key figures, charts of days, and reasons of failed messages. */
+/** Numbers to compare: key figures, charts of days, and reasons of failed messages. */
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { FailureGroup, Failures } from '../../../src/client/api-types.ts';
@@ -6,29 +6,8 @@ import { counted, dayName, grouped, percent, printable, shortHash } from '../../
 import type { Filters } from '../server/search-view.ts';
 import { type Bar, BarChart } from './charts.tsx';
 import { Icon, LaneLabel } from './icons.tsx';
-import { Skeleton } from './page.tsx';
+import { MessagesLink, Skeleton } from './page.tsx';
 import { AddressText, Ago } from './text.tsx';
-
-export function Panel({
-  title,
-  about,
-  children,
-}: {
-  readonly title: string;
-  /** Beside the title. */
-  readonly about?: ReactNode;
-  readonly children: ReactNode;
-}) {
-  return (
-    <section className="panel stack gap-16">
-      <header className="panel-head flow spread">
-        <h2>{title}</h2>
-        {typeof about === 'string' ? <p className="muted">{about}</p> : about}
-      </header>
-      {children}
-    </section>
-  );
-}
 
 interface Figure {
   readonly name: string;
@@ -40,11 +19,11 @@ interface Figure {
 /** A row of key figures. */
 export function Figures({ figures }: { readonly figures: readonly Figure[] }) {
   return (
-    <dl className="figures">
+    <dl className="figures card">
       {figures.map(({ name, value, about, isAction = false }) => (
-        <div key={name} className="figure" data-tone={isAction ? 'action' : undefined}>
+        <div key={name} className="figure stack gap-2">
           <dt className="muted">{name}</dt>
-          <dd className="figure-value">{value}</dd>
+          <dd className={`figure-value${isAction ? ' action' : ''}`}>{value}</dd>
           {about !== undefined && <dd className="muted small">{about}</dd>}
         </div>
       ))}
@@ -55,11 +34,7 @@ export function Figures({ figures }: { readonly figures: readonly Figure[] }) {
 /** The count of messages that are ready for manual execution, with a link to them. */
 export function needActionFigure(count: number, within: Filters = {}): Figure {
   if (count === 0) return { name: 'Need action', value: '0', about: 'nothing to do' };
-  const link = (
-    <Link to="/" search={{ ...within, readyForManualExecOnly: 'true' }}>
-      Show them
-    </Link>
-  );
+  const link = <MessagesLink search={{ ...within, readyForManualExecOnly: 'true' }} words="Show them" />;
   return { name: 'Need action', value: grouped(count), about: link, isAction: true };
 }
 
@@ -69,7 +44,7 @@ export function FiguresSkeleton({ names }: { readonly names: readonly string[] }
   return (
     <div aria-busy="true">
       <Figures figures={names.map((name) => ({ name, value, about }))} />
-      <section className="panel stack gap-16 chart-place" />
+      <div className="card chart-place" />
     </div>
   );
 }
@@ -86,6 +61,13 @@ export function dayBars<T extends { readonly day: string }>(
     return { key: day.day, name: `${name}${about}`, ...(isLabelled && { tick: name }), parts };
   });
 }
+
+/** The parts of a bar of messages: what has become of them. */
+export const outcomeParts = (messages: number, SUCCESS: number, FAILED: number): Bar['parts'] => [
+  { series: 'Delivered', tone: 'done', value: SUCCESS },
+  { series: 'In flight', tone: 'moving', value: messages - SUCCESS - FAILED },
+  { series: 'Failed', tone: 'failed', value: FAILED },
+];
 
 /** The share of each day's messages that have failed, in per cent. */
 export function FailureShareChart({ days }: Pick<Failures, 'days'>) {
@@ -125,22 +107,17 @@ interface FailureReasonsProps {
 }
 
 /** Reasons, the most frequent first: what happened, who can fix it, where, and the newest examples. */
-export function FailureReasons({
-  failures,
-  none,
-  shown = failures.reasons.length,
-  ...options
-}: FailureReasonsProps) {
+export function FailureReasons({ failures, none, shown, ...options }: FailureReasonsProps) {
   const { reasons, counted: total, otherReasons, truncated, failed } = failures;
   if (failed === 0) return <p className="muted">{none}</p>;
-  const hidden = reasons.slice(shown);
+  const hidden = shown === undefined ? [] : reasons.slice(shown);
   const more = {
     reasons: hidden.length + (otherReasons?.reasons ?? 0),
     messages: hidden.reduce((sum, { messages }) => sum + messages, 0) + (otherReasons?.messages ?? 0),
   };
   return (
     <>
-      <ol className="reasons stack">
+      <ol className="reasons stack gap-16">
         {reasons.slice(0, shown).map((group) => (
           <Reason
             key={`${group.code} ${group.fixableBy} ${group.title}`}
@@ -174,19 +151,19 @@ function Reason({ group, total, withLanes = true, withMessages = false }: Reason
   const [first] = newest;
   const [lane] = withLanes ? lanes : [];
   return (
-    <li>
-      <p className="reason-head">
-        <span className="reason-title">
+    <li className="stack">
+      <p className="line spread gap-16 baseline">
+        <strong className="reason-title wrap">
           <AddressText text={printable(title)} />
-        </span>
-        <span className="reason-count">
+        </strong>
+        <span className="nowrap">
           {grouped(messages)} <span className="muted">{percent(messages, total)}</span>
         </span>
       </p>
       <span className="meter" aria-hidden="true">
         <span style={{ width: `${(messages / Math.max(1, total)) * 100}%` }} />
       </span>
-      <p className="reason-about flow muted small">
+      <p className="flow muted small">
         <span>{fixerWords[fixableBy]}</span>
         {readyForManualExecution > 0 && (
           <span className="action">
@@ -194,7 +171,7 @@ function Reason({ group, total, withLanes = true, withMessages = false }: Reason
           </span>
         )}
         {lane && (
-          <span className="reason-lane">
+          <span className="reason-lane inline">
             <LaneLink lane={lane} />
             {laneCount > 1 && <span>and {counted(laneCount - 1, 'more lane')}</span>}
           </span>
@@ -212,9 +189,7 @@ function Reason({ group, total, withLanes = true, withMessages = false }: Reason
               <Link to="/message/$messageId" params={{ messageId }} state={{ isInside: true }}>
                 <code title={messageId}>{shortHash(messageId)}</code>
               </Link>{' '}
-              <span className="muted">
-                <Ago at={sendTimestamp} suffix=" ago" />
-              </span>
+              <Ago at={sendTimestamp} suffix=" ago" />
             </li>
           ))}
         </ul>
@@ -223,17 +198,22 @@ function Reason({ group, total, withLanes = true, withMessages = false }: Reason
   );
 }
 
-/** A lane's name, which leads to its page. */
-export function LaneLink({
-  lane: { sourceNetworkInfo: source, destNetworkInfo: dest },
-  children,
-}: {
+interface LaneLinkProps {
   readonly lane: FailureGroup['lanes'][number];
+  readonly className?: string;
   /** Behind the name. */
   readonly children?: ReactNode;
-}) {
+}
+
+/** A lane's name, which leads to its page. */
+export function LaneLink({ lane, className = 'inline', children }: LaneLinkProps) {
+  const { sourceNetworkInfo: source, destNetworkInfo: dest } = lane;
   return (
-    <Link to="/lane/$source/$dest" params={{ source: source.name, dest: dest.name }}>
+    <Link
+      to="/lane/$source/$dest"
+      params={{ source: source.name, dest: dest.name }}
+      className={`plain ${className}`}
+    >
       <LaneLabel source={source} dest={dest} />
       {children}
     </Link>

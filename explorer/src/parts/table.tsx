@@ -33,7 +33,7 @@ export function Table<T>({ columns, items, keyOf, sorted, headingOf }: TableProp
               key={column.key}
               scope="col"
               aria-sort={column.key === sorted ? 'descending' : undefined}
-              className={`column-${column.key}`}
+              className={`column-${column.key} muted small`}
             >
               {headingOf?.(column) ?? column.heading}
             </th>

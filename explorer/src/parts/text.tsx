@@ -1,6 +1,5 @@
 /** Parts of a sentence: times that keep up with the clock, addresses that lead to their messages, reasons of failures. */
 import { Link } from '@tanstack/react-router';
-import { Fragment } from 'react';
 import type { FailureReason } from '../../../src/client/api-types.ts';
 import { addressBytes } from '../../../src/domain/addresses.ts';
 import type { NetworkInfo } from '../../../src/domain/message.ts';
@@ -41,31 +40,25 @@ const ADDRESS = /(\b0x[0-9a-fA-F]{40}\b|\b[1-9A-HJ-NP-Za-km-z]{32,44}\b)/;
 export function AddressText({ text }: { readonly text: string }) {
   return text.split(ADDRESS).map((part, index) => {
     // Every second part is what the expression found.
-    const isAddress = index % 2 === 1 && addressBytes(part).length > 0;
+    if (index % 2 === 0 || addressBytes(part).length === 0) return part;
+    const title = `Search messages with ${part}`;
     return (
       // biome-ignore lint/suspicious/noArrayIndexKey: parts of a text have no other key.
-      <Fragment key={index}>
-        {isAddress ? (
-          <Link to="/" search={{ q: part }} className="address-link" title={`Search messages with ${part}`}>
-            {part}
-          </Link>
-        ) : (
-          part
-        )}
-      </Fragment>
+      <Link key={index} to="/" search={{ q: part }} className="address-link" title={title}>
+        {part}
+      </Link>
     );
   });
 }
 
-/** The sentence of a reason, its amounts in units that people use. */
-export function ReasonText({
-  reason,
-  network,
-}: {
+interface ReasonTextProps {
   readonly reason: FailureReason;
   /** The destination. */
   readonly network: NetworkInfo;
-}) {
+}
+
+/** The sentence of a reason, its amounts in units that people use. */
+export function ReasonText({ reason, network }: ReasonTextProps) {
   const token = reasonToken(reason);
   const names = useNames(token === undefined ? [] : [token]);
   return (

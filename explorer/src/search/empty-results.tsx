@@ -6,10 +6,10 @@ import { networkBySelector } from '../../../src/domain/networks/networks.ts';
 import { printable } from '../../../src/text/format.ts';
 import { CopyButton } from '../parts/copy.tsx';
 import { IndexedSoFar } from '../parts/freshness.tsx';
-import { Notice } from '../parts/page.tsx';
+import { MessagesLink, Notice } from '../parts/page.tsx';
 import { lookupQuery, tokensQuery } from '../server/api-client.ts';
 import { filtersOf, hasFilters, type SearchView } from '../server/search-view.ts';
-import { contractFilters, MatchRow } from './lookup-match.tsx';
+import { contractFilters, MatchRow } from './search-box.tsx';
 
 const waysToFill = [
   ['Index chains through the RPC endpoints in lanescan.yaml', 'lanescan index'],
@@ -59,21 +59,16 @@ function NothingFound({ view }: { readonly view: SearchView }) {
   const { data } = useQuery(lookupQuery(account ?? ''));
   const contracts = (account === undefined ? [] : (data?.data ?? [])).filter(contractFilters);
   const isParticular = particulars.some((name) => view[name] !== undefined);
-  const title =
-    contracts.length > 0
-      ? 'A contract, not an account'
-      : isParticular
-        ? 'Not found here'
-        : 'No message matches';
+  const missing = isParticular ? 'Not found here' : 'No message matches';
   return (
-    <Notice title={title}>
+    <Notice title={contracts.length > 0 ? 'A contract, not an account' : missing}>
       {contracts.length > 0 ? (
         <>
           <p>No message has this address as its sender or receiver. It is a known contract:</p>
           <ul className="matches stack gap-4">
             {contracts.map((match) => (
               <li key={JSON.stringify(match)}>
-                <Link to="/" search={contractFilters(match) ?? {}} className="flow spread">
+                <Link to="/" search={contractFilters(match) ?? {}} className="flow spread plain">
                   <MatchRow match={match} />
                 </Link>
               </li>
@@ -104,11 +99,7 @@ function NothingFound({ view }: { readonly view: SearchView }) {
       ) : (
         <p>Each filter may match some messages, but none matches all of them. Remove one, or:</p>
       )}
-      <p>
-        <Link to="/" search={{}} className="button">
-          Show all messages
-        </Link>
-      </p>
+      <MessagesLink words="Show all messages" isButton />
     </Notice>
   );
 }
@@ -120,28 +111,22 @@ function isAddress(text: string | undefined): boolean {
 /** A token that fees are paid in is known, and yet no message transfers it. */
 function NoTransfers({ view, address }: { readonly view: SearchView; readonly address: string }) {
   const { data } = useQuery(tokensQuery(address));
-  const token = data?.find(
-    ({ chainSelector }) =>
-      view.sourceChainSelector === undefined || chainSelector === view.sourceChainSelector,
-  );
+  const { sourceChainSelector: source } = view;
+  const token = data?.find(({ chainSelector }) => source === undefined || chainSelector === source);
   const network = token && networkBySelector(token.chainSelector)?.displayName;
   return (
     <>
       <p>
         No indexed message transfers this token
-        {token?.symbol ? (
-          <>
-            , which calls itself <bdi className="symbol">{printable(token.symbol)}</bdi>
-          </>
-        ) : null}
-        .{token && ' Fees may be paid in it.'}
+        {token?.symbol && ', which calls itself '}
+        <bdi className="bold">{printable(token?.symbol ?? '')}</bdi>.{token && ' Fees may be paid in it.'}
       </p>
       {token && network && (
-        <p>
-          <Link to="/" search={{ sourceChainSelector: token.chainSelector }} className="button">
-            Show messages from {network}
-          </Link>
-        </p>
+        <MessagesLink
+          search={{ sourceChainSelector: token.chainSelector }}
+          words={`Show messages from ${network}`}
+          isButton
+        />
       )}
     </>
   );

@@ -15,8 +15,7 @@ import { type Option, Popover, useOptionList } from '../parts/controls.tsx';
 import { Icon, NamedNetwork, StatusBadge } from '../parts/icons.tsx';
 import { serverNow } from '../server/clock.ts';
 import { filterLabels, filterNames, filtersOf, hasFilters, type SearchView } from '../server/search-view.ts';
-import { OptionRow } from './lookup-match.tsx';
-import { useKnownNetworks } from './search-box.tsx';
+import { OptionRow, useKnownNetworks } from './search-box.tsx';
 
 interface FilterBarProps {
   readonly view: SearchView;
@@ -58,31 +57,23 @@ const others: readonly FilterName[] = ['sentBefore', 'readyForManualExecOnly'];
 export function FilterBar({ view, onChange }: FilterBarProps) {
   const isPressed = view.readyForManualExecOnly === 'true';
   const uncontrolled = filterNames.filter((name) => !controls[name] && !others.includes(name));
+  const chip = (name: FilterName) => <Chip key={name} name={name} view={view} onChange={onChange} />;
+  const noFilters = Object.fromEntries(Object.keys(filtersOf(view)).map((name) => [name, undefined]));
   return (
     <section className="filters flow" aria-label="Filters">
-      {controlled.map((name) => (
-        <Chip key={name} name={name} view={view} onChange={onChange} />
-      ))}
+      {controlled.map(chip)}
       <button
         type="button"
-        className="chip chip-action"
+        className="button chip chip-action"
         aria-pressed={isPressed}
         onClick={() => onChange({ readyForManualExecOnly: isPressed ? undefined : 'true' })}
       >
         <Icon name="hand" />
         {filterLabels.readyForManualExecOnly}
       </button>
-      {uncontrolled.map((name) => (
-        <Chip key={name} name={name} view={view} onChange={onChange} />
-      ))}
+      {uncontrolled.map(chip)}
       {hasFilters(view) && (
-        <button
-          type="button"
-          className="clear-all"
-          onClick={() =>
-            onChange(Object.fromEntries(Object.keys(filtersOf(view)).map((name) => [name, undefined])))
-          }
-        >
+        <button type="button" className="clear-all muted" onClick={() => onChange(noFilters)}>
           Clear all
         </button>
       )}
@@ -100,16 +91,16 @@ function Chip({ name, view, onChange }: FilterProps) {
   const label = isTime ? 'Time' : filterLabels[name];
   const title = `Clear ${label}`;
   return (
-    <span className={isSet ? 'chip-set' : 'chip-unset'}>
+    <span className={isSet ? 'button chip chip-set' : 'chip-unset'}>
       {control ? (
         <Popover
-          className={isSet ? 'chip-static' : 'chip'}
+          className={isSet ? 'chip-static inline' : 'button chip'}
           title={`Filter by ${label.toLowerCase()}`}
           label={
             <>
               {label}
               {isSet ? (
-                <span className="chip-value">
+                <span className="inline bold">
                   <control.Value value={value} view={view} />
                 </span>
               ) : (
@@ -130,14 +121,14 @@ function Chip({ name, view, onChange }: FilterProps) {
           )}
         </Popover>
       ) : (
-        <span className="chip-static">
+        <span className="chip-static inline">
           {label} <code title={value}>{value?.split(',').map(shortHash).join(', ')}</code>
         </span>
       )}
       {isSet && (
         <button
           type="button"
-          className="chip-clear"
+          className="icon-button"
           aria-label={title}
           title={title}
           onClick={() => onChange({ [name]: undefined, ...(isTime && { sentBefore: undefined }) })}
@@ -195,7 +186,7 @@ function NetworkPicker({ name, onChange }: FilterProps) {
         onKeyDown={onKeyDown}
       />
       {list('Networks')}
-      {options.length === 0 && <p className="picker-hint">No network is called that.</p>}
+      {options.length === 0 && <p className="hint muted small">No network is called that.</p>}
     </div>
   );
 }
@@ -224,10 +215,10 @@ function StatusPicker({ view, onChange }: FilterProps) {
     onChange({ status: next.join(',') || undefined });
   };
   return (
-    <fieldset className="choices">
+    <fieldset className="options">
       <legend className="visually-hidden">Statuses</legend>
       {statuses.map((status) => (
-        <label key={status} className="choice line">
+        <label key={status} className="option line gap-12">
           <input type="checkbox" checked={chosen.includes(status)} onChange={() => toggle(status)} />
           <StatusBadge status={status} />
         </label>
@@ -242,10 +233,9 @@ const HOUR = 3_600_000;
 const spans = { 'Last hour': 1, 'Last 24 hours': 24, 'Last 7 days': 7 * 24, 'Last 30 days': 30 * 24 };
 
 function spanWords({ sentAfter, sentBefore }: SearchView): string {
-  return [
-    ...(sentAfter === undefined ? [] : [`from ${minuteOf(sentAfter)}`]),
-    ...(sentBefore === undefined ? [] : [`to ${minuteOf(sentBefore)}`]),
-  ].join(' ');
+  const from = sentAfter && `from ${minuteOf(sentAfter)}`;
+  const to = sentBefore && `to ${minuteOf(sentBefore)}`;
+  return [from, to].filter(Boolean).join(' ');
 }
 
 function TimePicker({ view, onChange }: FilterProps) {
@@ -254,12 +244,12 @@ function TimePicker({ view, onChange }: FilterProps) {
   const isBackwards = from !== '' && to !== '' && from >= to;
   return (
     <div className="picker stack">
-      <div className="spans">
+      <div className="options">
         {Object.entries(spans).map(([label, hours]) => (
           <button
             key={label}
             type="button"
-            className="option line spread"
+            className="option line spread gap-16"
             onClick={() => {
               const start = new Date(serverNow() - hours * HOUR).toISOString();
               onChange({ sentAfter: fromField(start), sentBefore: undefined });
@@ -276,28 +266,28 @@ function TimePicker({ view, onChange }: FilterProps) {
           if (!isBackwards) onChange({ sentAfter: fromField(from), sentBefore: fromField(to) });
         }}
       >
-        {(
-          [
-            ['From', from, setFrom],
-            ['To', to, setTo],
-          ] as const
-        ).map(([label, value, setValue]) => (
-          <label key={label} className="stack gap-4 muted small">
-            {label} (UTC)
-            <input
-              type="datetime-local"
-              className="field"
-              value={value}
-              onChange={({ target }) => setValue(target.value)}
-            />
-          </label>
-        ))}
-        {isBackwards && <p className="picker-hint problem">The end must come after the beginning.</p>}
+        {timeField('From', from, setFrom)}
+        {timeField('To', to, setTo)}
+        {isBackwards && <p className="hint small problem">The end must come after the beginning.</p>}
         <button type="submit" className="button primary">
           Apply
         </button>
       </form>
     </div>
+  );
+}
+
+function timeField(label: string, value: string, setValue: (value: string) => void): ReactNode {
+  return (
+    <label className="stack gap-4 muted small">
+      {label} (UTC)
+      <input
+        type="datetime-local"
+        className="field"
+        value={value}
+        onChange={({ target }) => setValue(target.value)}
+      />
+    </label>
   );
 }
 
@@ -341,7 +331,7 @@ function AddressPicker({ name, view, onChange }: FilterProps) {
           setJudged(false);
         }}
       />
-      <p className={`picker-hint${isWrong ? ' problem' : ''}`} role="status">
+      <p className={`hint small ${isWrong ? 'problem' : 'muted'}`} role="status">
         {isWrong ? 'Not a valid address of any chain family.' : 'Any notation of any chain family.'}
       </p>
       <button type="submit" className="button primary">

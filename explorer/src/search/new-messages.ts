@@ -2,7 +2,6 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { LiveChange, MessagePage } from '../../../src/client/api-types.ts';
-import type { Message } from '../../../src/domain/message.ts';
 import { api, searchQuery } from '../server/api-client.ts';
 import { type LiveState, useLiveChanges } from '../server/change-stream.ts';
 import { apiParameters, filtersOf, type SearchView } from '../server/search-view.ts';
@@ -42,7 +41,10 @@ export function useNewMessages(view: SearchView, page: MessagePage | undefined):
       const isChanged =
         shown.status !== message.status || shown.readyForManualExecution !== message.readyForManualExecution;
       if (isChanged && change.change !== 'removed')
-        client.setQueryData<MessagePage>(queryKey, withRow(rows, message));
+        client.setQueryData<MessagePage>(queryKey, {
+          ...rows,
+          data: rows.data.map((row) => (row === shown ? message : row)),
+        });
       return;
     }
     if (!isNews(change, view, rows)) return;
@@ -93,8 +95,4 @@ function isNews(
   // A message older than the last row belongs to a later page.
   const last = data.at(-1);
   return !pagination.hasNextPage || last === undefined || message.sendTimestamp >= last.sendTimestamp;
-}
-
-function withRow(page: MessagePage, message: Message): MessagePage {
-  return { ...page, data: page.data.map((row) => (row.messageId === message.messageId ? message : row)) };
 }

@@ -9,14 +9,14 @@ import {
   meaningsOf,
   searchableText,
 } from '../../../src/domain/filters/search-text.ts';
-import { shortHash } from '../../../src/text/format.ts';
+import { networkBySelector } from '../../../src/domain/networks/networks.ts';
+import { printable, shortHash } from '../../../src/text/format.ts';
 import { networkName, statusWords } from '../../../src/text/message-words.ts';
 import { type Option, useOptionList } from '../parts/controls.tsx';
 import { Icon, NamedNetwork, StatusBadge } from '../parts/icons.tsx';
 import { useKeys } from '../parts/page.tsx';
 import { api, lookupQuery, networksQuery } from '../server/api-client.ts';
 import type { Filters } from '../server/search-view.ts';
-import { contractFilters, MatchRow, OptionRow } from './lookup-match.tsx';
 
 /** The networks that have traffic here, the busiest first. */
 export function useKnownNetworks(isEnabled: boolean): readonly (Known & { readonly messages: number })[] {
@@ -43,7 +43,7 @@ export function SearchBox() {
   const understood = searchableText(text);
   const lookup = useQuery(lookupQuery(isOpen && text.trim().length > 1 ? understood : ''));
   const read = meaningsOf(text, { known, statusWords });
-  const meanings = choicesOf(read, lookup.data?.text === understood ? lookup.data.data : []);
+  const choices = choicesOf(read, lookup.data?.text === understood ? lookup.data.data : []);
 
   useKeys((event) => {
     if (event.key !== '/') return;
@@ -56,10 +56,10 @@ export function SearchBox() {
     setOpen(false);
     field.current?.blur();
   };
-  const pick = async (meaning: Choice) => {
+  const pick = async (lead: Choice['value']) => {
     setLooking(true);
     try {
-      const found = await destinationOf(meaning);
+      const found = await lead();
       finish();
       if ('messageId' in found) {
         await navigate({ to: '/message/$messageId', params: found, state: { isInside: true } });
@@ -70,18 +70,11 @@ export function SearchBox() {
       setLooking(false);
     }
   };
-  const options = meanings.map(
-    (meaning): Option<Choice> => ({
-      key: JSON.stringify(meaning),
-      value: meaning,
-      content: <MeaningRow meaning={meaning} />,
-    }),
-  );
-  const { fieldProps, onKeyDown, list, reset } = useOptionList(options, (meaning) => void pick(meaning));
-  const isNotUnderstood = isOpen && isSettled && meanings.length === 0 && !lookup.isFetching;
+  const { fieldProps, onKeyDown, list, reset } = useOptionList(choices, (lead) => void pick(lead));
+  const isNotUnderstood = isOpen && isSettled && choices.length === 0 && !lookup.isFetching;
 
   return (
-    <search className="box" data-looking={isLooking}>
+    <search className="box line" data-looking={isLooking}>
       <Icon name="search" />
       <input
         {...fieldProps}
@@ -107,13 +100,13 @@ export function SearchBox() {
           } else onKeyDown(event);
         }}
       />
-      <span className="box-key">/</span>
-      {isOpen && (options.length > 0 || isNotUnderstood) && (
+      <kbd className="box-key">/</kbd>
+      {isOpen && (choices.length > 0 || isNotUnderstood) && (
         // biome-ignore lint/a11y/noStaticElementInteractions: it only keeps the field's focus while an option is pressed.
         <div className="box-panel" onMouseDown={(event) => event.preventDefault()}>
           {list('What this can mean')}
           {isNotUnderstood && (
-            <p id="box-hint" className="box-hint" role="status">
+            <p id="box-hint" className="hint muted" role="status">
               Nothing here goes by this. Type or paste a message id, a transaction or an address, whole or
               shortened as in 0x2f63…aa14, the URL of a block explorer, a token’s symbol, a network such as
               “sepolia”, or a lane such as “sepolia to fuji”.
@@ -125,16 +118,22 @@ export function SearchBox() {
   );
 }
 
-/** What can be chosen: a meaning of the text by itself, or something that the server knows by it. */
-type Choice =
-  | Exclude<Meaning, { kind: 'shortened' }>
-  | { readonly kind: 'found'; readonly match: LookupMatch };
+// ---- What can be chosen
+
+type Destination = { readonly messageId: string } | { readonly filters: Filters };
+
+/** How it is shown, and where it leads. */
+type Choice = Option<() => Promise<Destination> | Destination>;
 
 /** What the server knows comes first, unless the text is whole: `LINK` is a token before it is part of `Etherlink`. */
 function choicesOf(meanings: readonly Meaning[], matches: readonly LookupMatch[]): readonly Choice[] {
-  const read = meanings.filter((meaning) => meaning.kind !== 'shortened');
-  const found = matches.map((match) => ({ kind: 'found', match }) as const);
-  const isWhole = read.some(({ kind }) => kind === 'address' || kind === 'hash' || kind === 'lane');
+  const read = meanings.flatMap((meaning) => (meaning.kind === 'shortened' ? [] : [choiceOf(meaning)]));
+  const found = matches.map((match) => ({
+    key: JSON.stringify(match),
+    value: () => destinationOf(match),
+    content: <MatchRow match={match} />,
+  }));
+  const isWhole = meanings.some(({ kind }) => kind === 'address' || kind === 'hash' || kind === 'lane');
   return isWhole ? [...read, ...found] : [...found, ...read];
 }
 
@@ -145,87 +144,70 @@ const textWords = {
   address: 'Sender, receiver or origin',
   terms: 'Token or pool',
 } as const;
-const networkWords = { network: 'From or to', source: 'From', dest: 'To' } as const;
 
-const named = ({ displayName, selector }: Known) => <NamedNetwork name={displayName} selector={selector} />;
+const named = ({ displayName, selector }: Known) => (
+  <NamedNetwork key={selector} name={displayName} selector={selector} />
+);
 
-function MeaningRow({ meaning }: { readonly meaning: Choice }): ReactNode {
+/** A meaning of the text by itself. */
+function choiceOf(meaning: Exclude<Meaning, { kind: 'shortened' }>): Choice {
+  const choice = (means: string, shown: ReactNode, value: Choice['value']): Choice => ({
+    key: JSON.stringify(meaning),
+    value,
+    content: <OptionRow means={means} value={shown} />,
+  });
+  const filtered = (means: string, shown: ReactNode, filters: Filters) =>
+    choice(means, shown, () => ({ filters }));
   switch (meaning.kind) {
-    case 'found':
-      return <MatchRow match={meaning.match} />;
     case 'network':
+      return filtered('From or to', named(meaning.network), { chainSelector: meaning.network.selector });
     case 'source':
+      return filtered('From', named(meaning.network), { sourceChainSelector: meaning.network.selector });
     case 'dest':
-      return <OptionRow means={networkWords[meaning.kind]} value={named(meaning.network)} />;
+      return filtered('To', named(meaning.network), { destChainSelector: meaning.network.selector });
     case 'status':
-      return <OptionRow means="Status" value={<StatusBadge status={meaning.status} />} />;
+      return filtered('Status', <StatusBadge status={meaning.status} />, { status: meaning.status });
     case 'lane': {
-      const lane = (
-        <>
-          {named(meaning.source)}
-          <Icon name="right" />
-          {named(meaning.dest)}
-        </>
-      );
-      return <OptionRow means="Lane" value={lane} />;
+      const { source, dest } = meaning;
+      const lane = [named(source), <Icon key="to" name="right" />, named(dest)];
+      return filtered('Lane', lane, {
+        sourceChainSelector: source.selector,
+        destChainSelector: dest.selector,
+      });
     }
     default: {
-      const terms = meaning.text.split(',');
-      return (
-        <OptionRow
-          means={terms.length > 1 ? 'All of these' : textWords[meaning.kind]}
-          value={<code>{terms.map(shortHash).join(', ')}</code>}
-        />
+      const { kind, text } = meaning;
+      const terms = text.split(',');
+      const means = terms.length > 1 ? 'All of these' : textWords[kind];
+      return choice(means, <code>{terms.map(shortHash).join(', ')}</code>, () =>
+        kind === 'address' ? destinationOfAddress(text) : destinationOfText(text),
       );
     }
   }
 }
 
-// ---- Where a meaning leads
+// ---- Where it leads. Exactly one hit goes straight to its message
 
-type Destination = { readonly messageId: string } | { readonly filters: Filters };
-
-/** Exactly one hit goes straight to its message. */
-async function destinationOf(meaning: Choice): Promise<Destination> {
-  switch (meaning.kind) {
-    case 'found':
-      return destinationOfMatch(meaning.match);
-    case 'network':
-      return { filters: { chainSelector: meaning.network.selector } };
-    case 'hash':
-    case 'transaction':
-    case 'terms':
-      return (await hit({ q: meaning.text })) ?? { filters: { q: meaning.text } };
-    case 'address': {
-      // For an account: the messages it sent or received. For a token: the messages that transfer it.
-      const [asParty, asAnything] = await Promise.all([
-        hit({ address: meaning.text }),
-        hit({ q: meaning.text }),
-      ]);
-      if (asParty ?? asAnything) return asParty ?? asAnything ?? { filters: {} };
-      const known = await api.lookup(meaning.text).catch(() => undefined);
-      const contract = known?.data.find(({ kind }) => kind !== 'label');
-      return contract ? destinationOfMatch(contract) : { filters: { address: meaning.text } };
-    }
-    case 'status':
-      return { filters: { status: meaning.status } };
-    case 'lane':
-      return {
-        filters: { sourceChainSelector: meaning.source.selector, destChainSelector: meaning.dest.selector },
-      };
-    case 'source':
-      return { filters: { sourceChainSelector: meaning.network.selector } };
-    case 'dest':
-      return { filters: { destChainSelector: meaning.network.selector } };
-  }
+async function destinationOfText(text: string): Promise<Destination> {
+  return (await hit({ q: text })) ?? { filters: { q: text } };
 }
 
-function destinationOfMatch(match: LookupMatch): Promise<Destination> | Destination {
+/** For an account: the messages it sent or received. For a token: the messages that transfer it. */
+async function destinationOfAddress(text: string): Promise<Destination> {
+  const [asParty, asAnything] = await Promise.all([hit({ address: text }), hit({ q: text })]);
+  const found = asParty ?? asAnything;
+  if (found) return found;
+  const known = await api.lookup(text).catch(() => undefined);
+  const contract = known?.data.find(({ kind }) => kind !== 'label');
+  return contract ? destinationOf(contract) : { filters: { address: text } };
+}
+
+function destinationOf(match: LookupMatch): Promise<Destination> | Destination {
   const filters = contractFilters(match);
   if (filters) return { filters };
   const { kind, value } = match;
   if (kind === 'message') return { messageId: value };
-  return destinationOf({ kind: kind === 'transaction' ? 'terms' : 'address', text: value });
+  return kind === 'transaction' ? destinationOfText(value) : destinationOfAddress(value);
 }
 
 /** The one message that matches, or filters where several do; undefined where none does or the request failed. */
@@ -234,4 +216,72 @@ async function hit(filters: Filters): Promise<Destination | undefined> {
   const [first, second] = page?.data ?? [];
   if (!first) return undefined;
   return second ? { filters } : { messageId: first.messageId };
+}
+
+// ---- What the server knows by a text
+
+const foundWords: Readonly<Record<LookupMatch['kind'], string>> = {
+  message: 'Message',
+  transaction: 'Transaction',
+  address: 'Sender, receiver or token',
+  label: 'Label',
+  token: 'Token',
+  router: 'Router',
+  onRamp: 'On-ramp',
+  offRamp: 'Off-ramp',
+};
+
+/** What a text was found to be, with its network. */
+export function MatchRow({ match }: { readonly match: LookupMatch }) {
+  const { kind, value, name, chainSelector, remoteChainSelector } = match;
+  return (
+    <OptionRow
+      means={foundWords[kind]}
+      value={
+        <>
+          {name !== null && <bdi className={kind === 'token' ? 'bold' : 'label'}>{printable(name)}</bdi>}
+          <code>{shortHash(value)}</code>
+          {chainSelector !== null && <NetworkOf selector={chainSelector} />}
+          {remoteChainSelector !== null && (
+            <>
+              <Icon name={kind === 'offRamp' ? 'left' : 'right'} />
+              <NetworkOf selector={remoteChainSelector} />
+            </>
+          )}
+        </>
+      }
+    />
+  );
+}
+
+function NetworkOf({ selector }: { readonly selector: string }) {
+  return <NamedNetwork name={networkBySelector(selector)?.displayName ?? selector} selector={selector} />;
+}
+
+export function OptionRow({ means, value }: { readonly means: string; readonly value: ReactNode }) {
+  return (
+    <>
+      <span className="inline">{value}</span>
+      <span className="muted small nowrap">{means}</span>
+    </>
+  );
+}
+
+/** The messages that a token or a contract of CCIP has to do with; undefined for anything else. */
+export function contractFilters(match: LookupMatch): Filters | undefined {
+  const { kind, value, chainSelector, remoteChainSelector } = match;
+  const own = chainSelector ?? '';
+  const other = remoteChainSelector ?? '';
+  switch (kind) {
+    case 'token':
+      return { sourceTokenAddress: value, ...(own !== '' && { sourceChainSelector: own }) };
+    case 'router':
+      return { sourceChainSelector: own };
+    case 'onRamp':
+      return { sourceChainSelector: own, destChainSelector: other };
+    case 'offRamp':
+      return { sourceChainSelector: other, destChainSelector: own };
+    default:
+      return undefined;
+  }
 }

@@ -3,14 +3,13 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate, useRouterState, useSearch } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
-import type { FailureReason } from '../../../src/client/api-types.ts';
 import { ResponseError } from '../../../src/client/client.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import { counted } from '../../../src/text/format.ts';
-import { type Freshness, FreshnessBanner, useFreshness } from '../parts/freshness.tsx';
+import { FreshnessBanner, type FreshnessState, useFreshness } from '../parts/freshness.tsx';
 import { Icon } from '../parts/icons.tsx';
 import { MessageRow, MessageRowSkeleton } from '../parts/message-row.tsx';
-import { FailureNotice, Notice, useKeys, useTitle } from '../parts/page.tsx';
+import { FailureNotice, MessagesLink, Notice, useKeys, useTitle } from '../parts/page.tsx';
 import { Ago } from '../parts/text.tsx';
 import { reasonsQuery, searchQuery } from '../server/api-client.ts';
 import { hasFilters, PAGE_SIZES, type SearchView, withFilters } from '../server/search-view.ts';
@@ -32,13 +31,15 @@ export function SearchPage() {
   const show = (changed: SearchView) => void navigate({ to: '/', search: changed });
   const rows = page.data?.data ?? [];
   const reasons = useReasons(view, rows);
+  const { error } = page;
+  const invalid = error instanceof ResponseError && error.status === 400 ? error : undefined;
   return (
     <div>
       <h1 className="visually-hidden">Cross-chain messages</h1>
       <FreshnessBanner />
       <FilterBar view={view} onChange={(changes) => show(withFilters(view, changes))} />
       <div className="toolbar line spread">
-        <LivePill news={news} isFirstPage={view.cursor === undefined} />
+        {view.cursor === undefined ? <LivePill news={news} /> : <p className="muted small">Older messages</p>}
         {reasons && (
           <Link to="/failure" className="by-reason small">
             Grouped by reason
@@ -50,8 +51,9 @@ export function SearchPage() {
         {page.isSuccess && !page.isPlaceholderData ? `${counted(rows.length, 'message')} shown` : ''}
       </p>
       {page.isPending && <RowsSkeleton />}
-      {page.isError && rows.length === 0 && (
-        <SearchFailure error={page.error} view={view} onRetry={() => void page.refetch()} />
+      {rows.length === 0 && invalid && <InvalidSearch error={invalid} view={view} />}
+      {rows.length === 0 && error && !invalid && (
+        <FailureNotice error={error} onRetry={() => void page.refetch()} />
       )}
       {page.isSuccess && rows.length === 0 && (
         <Suspense>
@@ -61,27 +63,16 @@ export function SearchPage() {
       {rows.length > 0 && (
         <>
           <RowHeadings />
-          <div className="rows fades" data-stale={page.isPlaceholderData}>
-            {groupsOf(rows).map((group, index) => (
-              <ol
-                key={group[0]?.messageId}
-                className="row-group"
-                start={index * GROUP_ROWS + 1}
-                aria-label={
-                  index === 0 ? 'Messages, newest first' : `Messages from number ${index * GROUP_ROWS + 1}`
-                }
-              >
-                {group.map((message) => (
-                  <MessageRow
-                    key={message.messageId}
-                    message={message}
-                    isFresh={news.fresh.has(message.messageId)}
-                    reason={reasons?.get(message.messageId) ?? undefined}
-                  />
-                ))}
-              </ol>
+          <ol className="rows fades" data-stale={page.isPlaceholderData} aria-label="Messages, newest first">
+            {rows.map((message) => (
+              <MessageRow
+                key={message.messageId}
+                message={message}
+                isFresh={news.fresh.has(message.messageId)}
+                reason={reasons?.get(message.messageId) ?? undefined}
+              />
             ))}
-          </div>
+          </ol>
           <Pager view={view} next={page.isPlaceholderData ? null : (page.data?.pagination.cursor ?? null)} />
         </>
       )}
@@ -93,19 +84,8 @@ export function SearchPage() {
 function useReasons(view: SearchView, rows: readonly Message[]) {
   const isOfFailures = view.readyForManualExecOnly === 'true' || view.status === 'FAILED';
   const failed = isOfFailures ? rows.filter(({ status }) => status === 'FAILED') : [];
-  const { data } = useQuery(reasonsQuery(failed.map(({ messageId }) => messageId)));
-  return isOfFailures ? (data ?? noReasons) : undefined;
-}
-
-const noReasons: ReadonlyMap<string, FailureReason | null> = new Map();
-
-/** Groups outside the viewport are not rendered (`content-visibility`): a thousand rows scroll like fifty. */
-const GROUP_ROWS = 50;
-
-function groupsOf(rows: readonly Message[]): readonly (readonly Message[])[] {
-  return Array.from({ length: Math.ceil(rows.length / GROUP_ROWS) }, (_, index) =>
-    rows.slice(index * GROUP_ROWS, (index + 1) * GROUP_ROWS),
-  );
+  const { data = [] } = useQuery(reasonsQuery(failed.map(({ messageId }) => messageId)));
+  return isOfFailures ? new Map(data.map(({ messageId, reason }) => [messageId, reason])) : undefined;
 }
 
 const headings = ['Status', 'Lane', 'Message', 'Sender and receiver', 'Tokens', 'Sent'];
@@ -134,19 +114,13 @@ function RowsSkeleton() {
   );
 }
 
-interface LivePillProps {
-  readonly news: ReturnType<typeof useNewMessages>;
-  readonly isFirstPage: boolean;
-}
-
-function LivePill({ news, isFirstPage }: LivePillProps) {
-  const freshness = useFreshness();
-  if (!isFirstPage) return <p className="live-state inline muted small">Older messages</p>;
+function LivePill({ news }: { readonly news: ReturnType<typeof useNewMessages> }) {
+  const { state, lastChangeAt } = useFreshness();
   if (news.count > 0) {
     const words = `${news.count >= 1000 ? '1,000+' : news.count} new`;
     return (
       <>
-        <button type="button" className="pill inline" onClick={news.show}>
+        <button type="button" className="button chip pill" onClick={news.show}>
           <Icon name="up" />
           {words}
         </button>
@@ -156,39 +130,30 @@ function LivePill({ news, isFirstPage }: LivePillProps) {
       </>
     );
   }
-  if (news.state !== 'live') {
-    return (
-      <p className="live-state inline muted small" data-tone="off">
-        {news.state === 'connecting' ? 'Connecting…' : 'Not live'}
-      </p>
-    );
-  }
+  const unconnected = ['line-strong', news.state === 'connecting' ? 'Connecting…' : 'Not live'] as const;
+  const [tone, words] = news.state === 'live' ? liveStates[state] : unconnected;
   return (
-    <p className="live-state inline muted small" data-tone={liveTones[freshness.state]}>
-      <LiveWords freshness={freshness} />
+    <p className={`inline small ${tone === 'action' ? tone : 'muted'}`}>
+      <span className="live-dot" style={{ background: `var(--${tone})` }} />
+      {state === 'imported' && lastChangeAt !== null && news.state === 'live' ? (
+        <span>
+          Imported <Ago at={lastChangeAt} suffix=" ago" />
+        </span>
+      ) : (
+        words
+      )}
     </p>
   );
 }
 
-const liveTones = { live: 'live', behind: 'late', stopped: 'late', imported: 'off', unknown: 'off' } as const;
-
-/** A connected stream is not enough for "live": an indexer or mirror must be running. */
-const liveWords = {
-  live: 'Live',
-  stopped: 'Not live: indexing stopped',
-  behind: 'Connected: indexing is behind',
-  unknown: 'Connected',
-} as const;
-
-function LiveWords({ freshness: { state, lastChangeAt } }: { readonly freshness: Freshness }) {
-  if (state !== 'imported') return liveWords[state];
-  if (lastChangeAt === null) return 'Connected: nothing imported yet';
-  return (
-    <span>
-      Imported <Ago at={lastChangeAt} suffix=" ago" />
-    </span>
-  );
-}
+/** The colour of the dot, and the words. A connected stream is not enough for "live": an indexer or mirror must be running. */
+const liveStates: Readonly<Record<FreshnessState, readonly [tone: string, words: string]>> = {
+  live: ['done', 'Live'],
+  stopped: ['action', 'Not live: indexing stopped'],
+  behind: ['action', 'Connected: indexing is behind'],
+  imported: ['line-strong', 'Connected: nothing imported yet'],
+  unknown: ['line-strong', 'Connected'],
+};
 
 function Pager({ view, next }: { readonly view: SearchView; readonly next: string | null }) {
   const navigate = useNavigate();
@@ -214,6 +179,7 @@ function Pager({ view, next }: { readonly view: SearchView; readonly next: strin
       <label className="page-size inline muted small">
         <span>Rows</span>
         <select
+          className="field"
           value={limit}
           onChange={({ target: { value } }) => {
             const changed = { limit: value === PAGE_SIZES[0] ? undefined : value };
@@ -244,30 +210,22 @@ function Pager({ view, next }: { readonly view: SearchView; readonly next: strin
   );
 }
 
-interface SearchFailureProps {
-  readonly error: Error;
-  readonly view: SearchView;
-  readonly onRetry: () => void;
-}
-
 /** Invalid input: the server's message, and a link to the search without the wrong parameters. */
-function SearchFailure({ error, view, onRetry }: SearchFailureProps) {
-  if (!(error instanceof ResponseError) || error.status !== 400)
-    return <FailureNotice error={error} onRetry={onRetry} />;
+function InvalidSearch({ error, view }: { readonly error: ResponseError; readonly view: SearchView }) {
   const isOld = error.code === 'INVALID_CURSOR';
   const without = isOld ? {} : Object.fromEntries(error.parameters.map((name) => [name, undefined]));
   const title = isOld ? 'This page of the search is no longer there' : 'This search cannot be understood';
   return (
-    <Notice title={title} tone="problem">
+    <Notice title={title} isProblem>
       <p>
         {error.message}
         {!isOld && '.'}
       </p>
-      <p>
-        <Link to="/" search={withFilters(view, without)} className="button">
-          {isOld ? 'Show the newest' : `Search without ${error.parameters.join(', ') || 'it'}`}
-        </Link>
-      </p>
+      <MessagesLink
+        search={withFilters(view, without)}
+        words={isOld ? 'Show the newest' : `Search without ${error.parameters.join(', ') || 'it'}`}
+        isButton
+      />
     </Notice>
   );
 }

@@ -3,10 +3,9 @@ import type { FilterName } from '../../../src/domain/filters/filter-table.ts';
 import { Popover } from '../parts/controls.tsx';
 import { CodeBlock } from '../parts/copy.tsx';
 import { Icon } from '../parts/icons.tsx';
-import { searchUrl } from '../server/api-client.ts';
-import { basePath, serverUrl } from '../server/base-path.ts';
+import { basePath, searchUrl, serverUrl } from '../server/api-client.ts';
 import { type Filters, filterNames, filtersOf, type SearchView } from '../server/search-view.ts';
-import { OptionRow } from './lookup-match.tsx';
+import { OptionRow } from './search-box.tsx';
 
 const formats = [
   ['csv', 'CSV', 'for spreadsheets'],
@@ -16,15 +15,15 @@ const formats = [
 export function ViewActions({ view }: { readonly view: SearchView }) {
   const filters = filtersOf(view);
   return (
-    <div className="view-actions">
+    <div className="view-actions line gap-4">
       <Popover className="button quiet" title="Export" label={[<Icon key="icon" name="export" />, ' Export']}>
         {(close) => (
-          <div className="menu">
-            <p className="picker-hint">Everything that matches, on all pages.</p>
+          <div className="options">
+            <p className="hint muted small">Everything that matches, on all pages.</p>
             {formats.map(([format, name, purpose]) => (
               <a
                 key={format}
-                className="option line spread"
+                className="option line spread gap-16"
                 href={`${basePath}/v2/messages/export?${new URLSearchParams({ format, ...filters })}`}
                 download
                 onClick={close}
@@ -41,10 +40,10 @@ export function ViewActions({ view }: { readonly view: SearchView }) {
         label={[<Icon key="icon" name="code" />, ' API']}
       >
         {() => (
-          <div className="requests stack gap-12">
+          <div className="stack gap-12">
             <CodeBlock title="curl" code={`curl '${serverUrl}${searchUrl(view)}'`} />
             <CodeBlock title="@chainlink/ccip-sdk" code={sdkCode(filters, serverUrl)} />
-            <p className="picker-hint">
+            <p className="hint muted small">
               Everything else is in the <a href={`${basePath}/docs`}>API documentation</a>.
             </p>
           </div>

@@ -3,13 +3,24 @@
  *
  * While the server cannot be reached, a probe is sent every few seconds; when it is back, all queries are refetched.
  */
-import { keepPreviousData, QueryClient, queryOptions } from '@tanstack/react-query';
+import {
+  keepPreviousData,
+  QueryClient,
+  queryOptions,
+  type UndefinedInitialDataOptions,
+} from '@tanstack/react-query';
 import type { Message, MessagePage } from '../../../src/client/api-types.ts';
 import { createClient, ResponseError } from '../../../src/client/client.ts';
-import { basePath } from './base-path.ts';
 import { setClock } from './clock.ts';
 import { apiParameters, type SearchView, writeParameters } from './search-view.ts';
 import { createStore } from './store.ts';
+
+/** The prefix of the server's paths: empty at the root of its host. */
+export const basePath =
+  document.querySelector<HTMLMetaElement>('meta[name="lanescan-base-path"]')?.content ?? '';
+
+/** As commands and SDKs take it: the part before /v2. */
+export const serverUrl = `${location.origin}${basePath}`;
 
 export const api = createClient({
   url: basePath,
@@ -79,12 +90,22 @@ export const queryClient = new QueryClient({
   },
 });
 
+/** A query with defaults for what has none; it is aborted with its signal. */
+function read<T>(
+  queryKey: readonly unknown[],
+  ask: (signal: AbortSignal) => Promise<T>,
+  options: Omit<UndefinedInitialDataOptions<T>, 'queryKey' | 'queryFn'> = {},
+) {
+  return queryOptions({ queryKey, queryFn: ({ signal }) => ask(signal), ...options });
+}
+
+/** Statistics change with every message: they are polled. */
+const polled = { refetchInterval: 30_000 };
+
 export const searchUrl = (view: SearchView) => `/v2/messages${writeParameters(apiParameters(view))}`;
 
 export const searchQuery = (view: SearchView) =>
-  queryOptions({
-    queryKey: ['messages', apiParameters(view)],
-    queryFn: ({ signal }) => api.search(apiParameters(view), signal),
+  read(['messages', apiParameters(view)], (signal) => api.search(apiParameters(view), signal), {
     placeholderData: keepPreviousData,
     // Rows must not move under the pointer: new ones appear only when the user asks for them.
     staleTime: Number.POSITIVE_INFINITY,
@@ -98,9 +119,7 @@ export const messageKeys = (messageId: string) => {
 };
 
 export const messageQuery = (messageId: string) =>
-  queryOptions({
-    queryKey: messageKeys(messageId).message,
-    queryFn: ({ signal }) => api.message(messageId, signal),
+  read(messageKeys(messageId).message, (signal) => api.message(messageId, signal), {
     // Coming from a list, the page shows the list's record until its own arrives.
     placeholderData: () =>
       queryClient
@@ -110,38 +129,30 @@ export const messageQuery = (messageId: string) =>
   });
 
 export const historyQuery = (messageId: string) =>
-  queryOptions({
-    queryKey: messageKeys(messageId).history,
-    queryFn: ({ signal }) => api.history(messageId, signal),
-  });
+  read(messageKeys(messageId).history, (signal) => api.history(messageId, signal));
 
 export const attemptsQuery = (messageId: string) =>
-  queryOptions({
-    queryKey: messageKeys(messageId).attempts,
-    queryFn: ({ signal }) => api.attempts(messageId, signal),
-  });
+  read(messageKeys(messageId).attempts, (signal) => api.attempts(messageId, signal));
 
 /** What depends on the state of a message is read again after a new attempt. */
 const stateOf = ({ messageId, status, receiptTransactionHash }: Message) =>
   [messageId, status, receiptTransactionHash] as const;
 
 export const diagnosisQuery = (message: Message) =>
-  queryOptions({
-    queryKey: ['diagnosis', ...stateOf(message)],
-    queryFn: ({ signal }) => api.diagnosis(message.messageId, signal),
+  read(['diagnosis', ...stateOf(message)], (signal) => api.diagnosis(message.messageId, signal), {
     refetchOnWindowFocus: false,
   });
 
 /** @param gasLimit digits, or empty: as sent */
 export const manualExecutionQuery = (message: Message, gasLimit: string, isTyped: boolean) =>
-  queryOptions({
-    queryKey: ['manual-execution', ...stateOf(message), gasLimit],
-    queryFn: async ({ signal }) => {
+  read(
+    ['manual-execution', ...stateOf(message), gasLimit],
+    async (signal) => {
       if (isTyped) await typingRests(signal, COSTLY_TYPING_MS);
       return api.manualExecution(message.messageId, gasLimit || undefined, signal);
     },
-    refetchOnWindowFocus: false,
-  });
+    { refetchOnWindowFocus: false },
+  );
 
 export interface LaneSelectors {
   readonly sourceChainSelector: string;
@@ -150,62 +161,47 @@ export interface LaneSelectors {
 
 /** All lanes, or one. */
 export const lanesQuery = (lane?: LaneSelectors) =>
-  queryOptions({
-    queryKey: ['lanes', lane ?? 'all'],
-    queryFn: ({ signal }) => api.lanes({ ...lane }, signal),
-    refetchInterval: 30_000,
-  });
+  read(['lanes', lane ?? 'all'], (signal) => api.lanes({ ...lane }, signal), polled);
 
 export const networksQuery = (onlyActive: boolean) =>
-  queryOptions({
-    queryKey: ['networks', onlyActive],
-    queryFn: ({ signal }) => api.networks(onlyActive ? { active: true } : {}, signal),
-    refetchInterval: 30_000,
-  });
+  read(
+    ['networks', onlyActive],
+    (signal) => api.networks(onlyActive ? { active: true } : {}, signal),
+    polled,
+  );
 
 /** Health of indexers and mirrors. Polled often: no change event reports that one has stopped. */
-export const freshnessQuery = queryOptions({
-  queryKey: ['networks', 'freshness'],
-  queryFn: ({ signal }) => api.networks({ indexed: true }, signal),
-  refetchInterval: 10_000,
-});
+export const freshnessQuery = read(
+  ['networks', 'freshness'],
+  (signal) => api.networks({ indexed: true }, signal),
+  { refetchInterval: 10_000 },
+);
 
 export const statsQuery = (windowDays: number) =>
-  queryOptions({
-    queryKey: ['stats', windowDays],
-    queryFn: ({ signal }) => api.stats({ windowDays }, signal),
-    refetchInterval: 30_000,
+  read(['stats', windowDays], (signal) => api.stats({ windowDays }, signal), {
+    ...polled,
     placeholderData: keepPreviousData,
   });
 
 /** Failed messages by reason, of all lanes or of one. */
 export const failuresQuery = (windowDays: number, lane?: LaneSelectors) =>
-  queryOptions({
-    queryKey: ['failures', windowDays, lane ?? 'all'],
-    queryFn: ({ signal }) => api.failures({ ...lane, windowDays }, signal),
-    refetchInterval: 30_000,
+  read(
+    ['failures', windowDays, lane ?? 'all'],
+    (signal) => api.failures({ ...lane, windowDays }, signal),
     // Another window may stand in until the answer comes; another lane may not.
-    ...(lane === undefined && { placeholderData: keepPreviousData }),
-  });
+    { ...polled, ...(lane === undefined && { placeholderData: keepPreviousData }) },
+  );
 
 /** Why messages failed, by their ids. */
 export const reasonsQuery = (messageIds: readonly string[]) =>
-  queryOptions({
-    queryKey: ['reasons', messageIds],
-    queryFn: async ({ signal }) => {
-      const reasons = await api.reasons(messageIds, signal);
-      return new Map(reasons.map(({ messageId, reason }) => [messageId, reason]));
-    },
+  read(['reasons', messageIds], (signal) => api.reasons(messageIds, signal), {
     enabled: messageIds.length > 0,
     placeholderData: keepPreviousData,
   });
 
 /** Tokens of this address, on whatever networks. */
 export const tokensQuery = (address: string) =>
-  queryOptions({
-    queryKey: ['tokens', address],
-    queryFn: ({ signal }) => api.tokens([address], signal),
-  });
+  read(['tokens', address], (signal) => api.tokens([address], signal));
 
 /** Debounces what depends on typed text: the query is aborted where typing goes on. */
 async function typingRests(signal: AbortSignal, ms: number): Promise<void> {
@@ -215,22 +211,18 @@ async function typingRests(signal: AbortSignal, ms: number): Promise<void> {
 
 /** What the server knows by a text; an empty one is not asked for. */
 export const lookupQuery = (text: string) =>
-  queryOptions({
-    queryKey: ['lookup', text],
-    queryFn: async ({ signal }) => {
+  read(
+    ['lookup', text],
+    async (signal) => {
       await typingRests(signal, TYPING_MS);
       return api.lookup(text, signal);
     },
-    enabled: text !== '',
-    staleTime: 60_000,
-    retry: false,
-  });
+    { enabled: text !== '', staleTime: 60_000, retry: false },
+  );
 
 /** What the page says itself: waiting for `readinessQuery`, a banner would move the page. */
 export const isSimulatedPage = document.querySelector('meta[name="lanescan-simulated"]') !== null;
 
-export const readinessQuery = queryOptions({
-  queryKey: ['readiness'],
-  queryFn: ({ signal }) => api.readiness({}, signal),
+export const readinessQuery = read(['readiness'], (signal) => api.readiness({}, signal), {
   staleTime: Number.POSITIVE_INFINITY,
 });

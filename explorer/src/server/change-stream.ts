@@ -1,8 +1,7 @@
 /** The client of the change stream (server-sent events): open while the page is visible, then resumed without a gap. */
 import { useEffect, useRef, useState } from 'react';
 import type { LiveChange } from '../../../src/client/api-types.ts';
-import { checkServer, serverAway } from './api-client.ts';
-import { basePath } from './base-path.ts';
+import { basePath, checkServer, serverAway } from './api-client.ts';
 
 /** Pause before a new attempt after the server rejected a stream (too many streams, or a restart). */
 const REOPEN_AFTER_MS = 5_000;

@@ -5,13 +5,12 @@
  * `Date` header of the server's responses is added to the local time.
  */
 import { useSyncExternalStore } from 'react';
+import { createStore } from './store.ts';
 
 /** `Date` has whole seconds, and a response takes time to arrive: smaller differences are ignored. */
 const TOLERANCE_MS = 2_000;
 
 let offsetMs = 0;
-let timer: ReturnType<typeof setInterval> | undefined;
-const listeners = new Set<() => void>();
 
 export function serverNow(): number {
   return Date.now() + offsetMs;
@@ -26,26 +25,14 @@ export function setClock(dateHeader: string | null): void {
   }
 }
 
+const ticks = createStore(0);
 function tick(): void {
-  if (document.visibilityState === 'visible') for (const listener of listeners) listener();
+  if (document.visibilityState === 'visible') ticks.set(ticks.get() + 1);
 }
-
-function subscribe(listener: () => void): () => void {
-  listeners.add(listener);
-  if (timer === undefined) {
-    timer = setInterval(tick, 1_000);
-    document.addEventListener('visibilitychange', tick);
-  }
-  return () => {
-    listeners.delete(listener);
-    if (listeners.size > 0) return;
-    clearInterval(timer);
-    timer = undefined;
-    document.removeEventListener('visibilitychange', tick);
-  };
-}
+setInterval(tick, 1_000);
+document.addEventListener('visibilitychange', tick);
 
 /** A text that depends on the time; rendered again only when it reads differently. */
 export function useTimed<T extends string | number | boolean>(read: (now: number) => T): T {
-  return useSyncExternalStore(subscribe, () => read(serverNow()));
+  return useSyncExternalStore(ticks.subscribe, () => read(serverNow()));
 }

@@ -19,7 +19,6 @@ import { createStore } from './store.ts';
 
 /** Components that are rendered together ask together. */
 const COLLECT_MS = 15;
-const MAX_TOKENS = 5_000;
 
 const tokens = new Map<string, NamedToken>();
 const requested = new Set<string>();
@@ -44,10 +43,6 @@ function request(addresses: readonly string[]): void {
         areLabelsRequested = false;
       },
     );
-  }
-  if (requested.size > MAX_TOKENS) {
-    requested.clear();
-    tokens.clear();
   }
   const unknown = addresses.filter((address) => !requested.has(address) && addressBytes(address).length > 0);
   if (unknown.length === 0) return;

@@ -6,16 +6,7 @@ import { createRootRoute, createRoute, createRouter } from '@tanstack/react-rout
 import { type ComponentType, lazy } from 'react';
 import { isMessageId } from '../../../src/text/format.ts';
 import { SearchPage } from '../search/search-page.tsx';
-import {
-  historyQuery,
-  lanesQuery,
-  messageQuery,
-  networksQuery,
-  queryClient,
-  searchQuery,
-  statsQuery,
-} from '../server/api-client.ts';
-import { basePath } from '../server/base-path.ts';
+import { basePath, historyQuery, messageQuery, queryClient } from '../server/api-client.ts';
 import { dayWindowOf, parseParameters, viewOf, writeParameters } from '../server/search-view.ts';
 import { BrokenPage, NotFoundPage, Shell } from './shell.tsx';
 
@@ -34,7 +25,7 @@ const LanesPage = later(() => import('../lanes/lanes-page.tsx'), 'LanesPage');
 const LanePage = later(() => import('../lanes/lane-page.tsx'), 'LanePage');
 const NetworksPage = later(() => import('../networks/networks-page.tsx'), 'NetworksPage');
 const OverviewPage = later(() => import('../overview/overview-page.tsx'), 'OverviewPage');
-const FailuresPage = later(() => import('../failures/failures-page.tsx'), 'FailuresPage');
+const FailuresPage = later(() => import('../overview/overview-page.tsx'), 'FailuresPage');
 
 const IDLE_AFTER_MS = 1_000;
 
@@ -49,19 +40,17 @@ export function loadWhenIdle(): void {
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NotFoundPage });
 
-// Loaders only start the requests: each page shows its own skeleton.
 const routeTree = root.addChildren([
   createRoute({
     getParentRoute: () => root,
     path: '/',
     validateSearch: viewOf,
-    loaderDeps: ({ search }) => search,
-    loader: ({ deps }) => void queryClient.prefetchQuery(searchQuery(deps)),
     component: SearchPage,
   }),
   createRoute({
     getParentRoute: () => root,
     path: '/message/$messageId',
+    // It only starts the requests, while the page's code is loaded: a message is often opened by a link.
     loader: ({ params: { messageId } }) => {
       if (!isMessageId(messageId)) return;
       void queryClient.prefetchQuery(messageQuery(messageId));
@@ -76,7 +65,6 @@ const routeTree = root.addChildren([
     validateSearch: ({ sort }): { sort?: string | undefined } => ({
       sort: typeof sort === 'string' ? sort : undefined,
     }),
-    loader: () => void queryClient.prefetchQuery(lanesQuery()),
     component: LanesPage,
   }),
   createRoute({
@@ -88,13 +76,11 @@ const routeTree = root.addChildren([
     getParentRoute: () => root,
     path: '/network',
     validateSearch: ({ show }): { show?: 'all' } => (show === 'all' ? { show } : {}),
-    loader: () => void queryClient.prefetchQuery(networksQuery(false)),
     component: NetworksPage,
   }),
   createRoute({
     getParentRoute: () => root,
     path: '/overview',
-    loader: () => void queryClient.prefetchQuery(statsQuery(30)),
     component: OverviewPage,
   }),
   createRoute({

@@ -5,8 +5,7 @@ import { Suspense, useState } from 'react';
 import { Icon } from '../parts/icons.tsx';
 import { Notice, useTitle } from '../parts/page.tsx';
 import { SearchBox } from '../search/search-box.tsx';
-import { isSimulatedPage, readinessQuery, serverAway } from '../server/api-client.ts';
-import { basePath } from '../server/base-path.ts';
+import { basePath, isSimulatedPage, readinessQuery, serverAway } from '../server/api-client.ts';
 
 const pages = [
   ['/', 'Messages'],
@@ -25,17 +24,17 @@ export function Shell() {
       </a>
       <header className="masthead">
         <div className="masthead-inner line">
-          <Link to="/" className="brand" aria-label="Lanescan, newest messages">
-            <svg className="brand-mark" viewBox="0 0 32 32" aria-hidden="true">
-              <rect className="brand-ground" width="32" height="32" rx="8" />
-              <path className="brand-lane" d="M7 11h18M7 21h18" />
-              <circle className="brand-message" cx="20" cy="11" r="4" />
-              <circle className="brand-message" cx="12" cy="21" r="4" />
+          <Link to="/" className="brand inline" aria-label="Lanescan, newest messages">
+            <svg width="26" viewBox="0 0 32 32" aria-hidden="true">
+              <rect width="32" height="32" rx="8" fill="var(--brand)" />
+              <path d="M7 11h18M7 21h18" stroke="#ffffff73" strokeWidth="2.5" strokeLinecap="round" />
+              <circle cx="20" cy="11" r="4" fill="#ffffff" />
+              <circle cx="12" cy="21" r="4" fill="#ffffff" />
             </svg>
             <span className="brand-name">Lanescan</span>
           </Link>
           <SearchBox />
-          <nav className="pages" aria-label="Pages">
+          <nav className="pages line gap-4" aria-label="Pages">
             {pages.map(([to, label]) => (
               <Link key={to} to={to} activeOptions={{ exact: to === '/', includeSearch: false }}>
                 {label}
@@ -68,8 +67,8 @@ export function Shell() {
           <Outlet />
         </Suspense>
       </main>
-      <footer className="colophon muted small">
-        <p>
+      <footer className="colophon flow spread muted small">
+        <p className="flow">
           Lanescan reads its own API and nothing else. <a href={`${basePath}/docs`}>API documentation</a>
           <a href={`${basePath}/openapi.json`}>OpenAPI</a>
         </p>
@@ -108,7 +107,13 @@ function ThemeSwitch() {
   };
   const label = `Theme: ${words}. Change to ${themes[next].words}`;
   return (
-    <button type="button" className="theme-switch" aria-label={label} title={label} onClick={choose}>
+    <button
+      type="button"
+      className="theme-switch icon-button"
+      aria-label={label}
+      title={label}
+      onClick={choose}
+    >
       <Icon name={icon} />
     </button>
   );
@@ -118,7 +123,7 @@ function ThemeSwitch() {
 export function BrokenPage() {
   useTitle('Not loaded');
   return (
-    <Notice title="This page could not be loaded" tone="problem">
+    <Notice title="This page could not be loaded" isProblem>
       <p>The server may be away, or it has been updated since this tab was opened.</p>
       <p>
         <button type="button" className="button" onClick={() => location.reload()}>

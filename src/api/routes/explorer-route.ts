@@ -140,7 +140,7 @@ function withBasePath(builtPage: string, basePath: string): string {
     .replaceAll('="./assets/', `="${basePath}/assets/`)
     .replaceAll('href="/docs"', `href="${basePath}/docs"`);
   if (basePath === '') return page;
-  // explorer/src/server/base-path.ts reads it.
+  // explorer/src/server/api-client.ts reads it.
   const meta = html`<meta name="lanescan-base-path" content="${basePath}">`;
   return page.replace(TITLE_IN_TEMPLATE, () => `${meta.text}\n${TITLE_IN_TEMPLATE}`);
 }

@@ -1,34 +1,15 @@
-/** A card with a title, and fields with a name each. */
+/** The fields of a card, with a name each. */
 import type { ReactNode } from 'react';
 import type { NetworkInfo } from '../../../src/domain/message.ts';
 import { CopyButton } from '../parts/copy.tsx';
 import { SearchableHash, type SearchableHashProps } from '../parts/hash.tsx';
 
-interface CardProps {
-  readonly title: string;
-  readonly about?: ReactNode;
-  readonly wide?: boolean;
-  readonly children: ReactNode;
-}
-
-export function Card({ title, about, wide = false, children }: CardProps) {
-  return (
-    <section className={`card stack gap-12${wide ? ' card-wide' : ''}`}>
-      <header className="card-head flow spread">
-        <h2>{title}</h2>
-        {about !== undefined && <div className="inline gap-4 muted small">{about}</div>}
-      </header>
-      {children}
-    </section>
-  );
-}
-
-/** Values by name; those that are null are left out. */
+/** Values by name; those that are null or false are left out. */
 export function Fields({ values }: { readonly values: Readonly<Record<string, ReactNode>> }) {
   return (
     <dl className="fields stack">
       {Object.entries(values).map(([name, value]) =>
-        value === null ? null : (
+        value === null || value === false ? null : (
           <div key={name} className="field-row">
             <dt className="muted">{name}</dt>
             <dd>{value}</dd>
@@ -60,8 +41,8 @@ interface CopyableProps {
 /** A value with a copy button. */
 export function Copyable({ text, what, shown = text }: CopyableProps) {
   return (
-    <span className="hash whole">
-      {shown === text ? <code>{text}</code> : <span>{shown}</span>}
+    <span className="hash whole inline gap-2">
+      {shown === text ? <code className="wrap">{text}</code> : <span>{shown}</span>}
       <CopyButton text={text} what={what} />
     </span>
   );
