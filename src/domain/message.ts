@@ -17,6 +17,8 @@ export const UNNAMED_VERIFIER = 'Verifier';
 
 /** The nine fields of `view=summary`, in wire order. */
 export const summaryKeys = keysOf(MessageSummary);
+/** The fields behind the contract, in wire order. */
+export const extensionKeys = keysOf(ExtensionFields);
 /** The fields of the contract in wire order, then those that came after it, which are absent where they are not known. */
 const messageKeys = keysOf(Message);
 const definedKeys: ReadonlySet<string> = new Set(messageKeys);

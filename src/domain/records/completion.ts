@@ -4,7 +4,7 @@
  */
 import { zeroAddresses } from '../addresses.ts';
 import type { Fact, SentMessage } from '../facts.ts';
-import { type ExtensionFields, type Message, sourceMembers } from '../message.ts';
+import { type ExtensionFields, extensionKeys, type Message, sourceMembers } from '../message.ts';
 import { compareObservations, compareText, greatest } from '../total-order.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -75,13 +75,10 @@ export function foldExtensionFields(facts: readonly Fact[]): ExtensionFields {
   return { ...ofSnapshots, ...extensionFieldsOfChain(facts) };
 }
 
+/** The reported status belongs to the status, not to what a snapshot adds. */
 function extensionMembers(message: Message): Json {
-  const { offramp, encodedMessage } = message;
-  return {
-    ...(offramp !== undefined && { offramp }),
-    ...(encodedMessage !== undefined && { encodedMessage }),
-    ...sourceMembers(message),
-  };
+  const keys = extensionKeys.filter((key) => message[key] !== undefined && key !== 'reportedStatus');
+  return { ...Object.fromEntries(keys.map((key) => [key, message[key]])), ...sourceMembers(message) };
 }
 
 /** Up to 1.6 only a commit names the off-ramp; the message of 2.0 names it itself. */

@@ -7,6 +7,7 @@
  */
 import { LATEST_TIME, parseTime } from '../../base/iso-time.ts';
 import { type ChainFamily, parseAddress, parseTransactionHash } from '../addresses.ts';
+import { extensionKeys } from '../message.ts';
 
 export interface RecordProblem {
   /** JSON path, such as `$.tokenAmounts[0].amount`. */
@@ -255,9 +256,7 @@ export function readObject<T extends object>(
 
 /** Paths of defined members that are absent where they have no usable value; a source may write null for that. */
 const optionalMembers: ReadonlySet<string> = new Set([
-  '$.offramp',
-  '$.encodedMessage',
-  '$.reportedStatus',
+  ...extensionKeys.map((key) => `$.${key}`),
   '$.fees.bpsFeeDetails',
   '$.fees.fixedFeesDetails.items',
   '$.verifiers.items[].metadata.logoUrl',

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import { ApiError } from '../../../src/domain/errors.ts';
-import type { FilterKind } from '../../../src/domain/filters/parameter-values.ts';
 import { filterNames, filterTable } from '../../../src/domain/filters/filter-table.ts';
 import { matches } from '../../../src/domain/filters/matches.ts';
+import type { FilterKind } from '../../../src/domain/filters/parameter-values.ts';
 import {
   parseSearch as parse,
   type RawParameters,
