@@ -9,8 +9,8 @@ const sources = path.resolve(import.meta.dirname, '../src');
 const browserFolders = ['base', 'domain', 'text', 'client'];
 
 /** Stops the build when it would bundle code of the server. */
-const refuseServerCode: Plugin = {
-  name: 'lanescan:refuse-server-code',
+const rejectServerCode: Plugin = {
+  name: 'lanescan:reject-server-code',
   load(id) {
     const inSources = path.relative(sources, id).split(path.sep);
     const [folder = ''] = inSources;
@@ -19,13 +19,22 @@ const refuseServerCode: Plugin = {
   },
 };
 
+/** The server tells the websites of block explorers, as its operator has them: the table goes without. */
+const dropBlockExplorers: Plugin = {
+  name: 'lanescan:drop-block-explorers',
+  transform: (code, id) =>
+    id.endsWith('/networks-table.ts')
+      ? { code: code.replace(/, "https:[^"]*"(?=\])/g, ''), map: null }
+      : null,
+};
+
 // biome-ignore lint/style/noDefaultExport: Vite reads it so.
 export default defineConfig({
   root: import.meta.dirname,
   // Chunks find each other below any path; src/api/routes/explorer-route.ts gives the page the path.
   base: './',
   logLevel: 'warn',
-  plugins: [refuseServerCode],
+  plugins: [rejectServerCode, dropBlockExplorers],
   esbuild: { jsx: 'automatic', legalComments: 'none' },
   build: {
     target: 'es2022',

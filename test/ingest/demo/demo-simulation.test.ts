@@ -5,9 +5,7 @@ import {
   factMessageId,
   isMessageFact,
   isRangeFact,
-  isRootFact,
   type Lane,
-  type RangeFact,
   type Sent,
 } from '../../../src/domain/facts.ts';
 import { failureReason } from '../../../src/domain/failures/failure-reason.ts';
@@ -92,17 +90,6 @@ describe('the same world every time', () => {
     expect(JSON.stringify(factsOf(small))).toBe(JSON.stringify(factsOf(small)));
   });
 
-  test('another seed gives other messages between other addresses', () => {
-    const sent = factsOf(small).filter(isSent);
-    const others = factsOf({ ...small, seed: 'other' }).filter(isSent);
-    const seen = new Set(sent.flatMap(({ message }) => [message.messageId, message.sender, message.onramp]));
-    expect(
-      others.filter(({ message }) =>
-        [message.messageId, message.sender, message.onramp].some((x) => seen.has(x)),
-      ),
-    ).toEqual([]);
-  });
-
   test('message ids follow from seed, lane and number, whenever the simulation starts', () => {
     const idsFrom = (start: Date) =>
       new Map(
@@ -148,16 +135,6 @@ describe('the same world every time', () => {
   test('a history that would begin before the networks did is refused', () => {
     expect(() => createSimulation({ seed: 'x', startsAt: new Date(0) })).toThrow(RangeError);
     expect(() => createSimulation({ seed: 'x', startsAt: new Date(Number.NaN) })).toThrow(RangeError);
-  });
-
-  test('without history or without live traffic there is just the other', () => {
-    const onlyLive = factsOf({ ...small, historyMessages: 0 }).filter(isSent);
-    expect(onlyLive.length).toBeGreaterThan(100);
-    expect(onlyLive.every((sent) => timeOf(sent) >= startsAt.toISOString())).toBe(true);
-    const onlyHistory = factsOf({ ...small, liveMessagesPerMinute: 0 }, minutesLater(600)).filter(isSent);
-    expect(onlyHistory.length).toBeGreaterThan(500);
-    // The last transaction may reach its block, and the rest of its flurry follow, moments after the start.
-    expect(onlyHistory.every((sent) => timeOf(sent) <= minutesLater(1).toISOString())).toBe(true);
   });
 });
 
@@ -264,22 +241,6 @@ describe('a history', () => {
     );
   });
 
-  test('fails two to four times in a hundred, and some of it is repaired by hand', () => {
-    const executions = groupBy(
-      facts.filter((fact) => fact.kind === 'Executed'),
-      (fact) => fact.messageId,
-    );
-    const failed = [...executions.values()].filter((attempts) => attempts.some(({ success }) => !success));
-    const repaired = failed.filter((attempts) => attempts.at(-1)?.success);
-    expect(failed.length / records.length).toBeGreaterThan(0.02);
-    expect(failed.length / records.length).toBeLessThan(0.04);
-    expect(repaired.length).toBeGreaterThan(failed.length * 0.25);
-    expect(repaired.length).toBeLessThan(failed.length * 0.75);
-    for (const attempts of executions.values()) {
-      expect(attempts.slice(0, -1).every(({ success }) => !success)).toBe(true);
-    }
-  });
-
   test('numbers each lane 1, 2, 3 … without a hole, and no id comes twice', () => {
     expect(new Set(sent.map(({ message }) => message.messageId)).size).toBe(sent.length);
     const lanes = groupBy(sent, (fact) => laneKey(laneOf(fact)));
@@ -288,44 +249,6 @@ describe('a history', () => {
       expect(messages.map(({ message }) => message.sequenceNumber)).toEqual(
         messages.map((_, index) => String(index + 1)),
       );
-    }
-  });
-
-  test('commits each lane in contiguous roots, and blesses only what is committed', () => {
-    const roots = facts.filter(isRangeFact);
-    const text = ({ lane, fromSequenceNumber, toSequenceNumber, merkleRoot }: RangeFact) =>
-      `${laneKey(lane)} ${fromSequenceNumber} ${toSequenceNumber} ${merkleRoot}`;
-    const committed = roots.filter(({ kind }) => kind === 'Committed');
-    for (const ranges of groupBy(committed, ({ lane }) => laneKey(lane)).values()) {
-      let next = 1;
-      for (const range of ranges) {
-        expect(Number(range.fromSequenceNumber)).toBe(next);
-        expect(Number(range.toSequenceNumber)).toBeGreaterThanOrEqual(next);
-        next = Number(range.toSequenceNumber) + 1;
-      }
-    }
-    expect(committed.some((range) => range.toSequenceNumber !== range.fromSequenceNumber)).toBe(true);
-    const known = new Set(committed.map(text));
-    expect(roots.filter((range) => range.kind === 'Blessed' && !known.has(text(range)))).toEqual([]);
-  });
-
-  test('leaves no old message behind unless it was meant to be stuck', () => {
-    const dayAgo = minutesLater(-24 * 60).toISOString();
-    const old = records.filter((record) => record.sendTimestamp < dayAgo);
-    const waiting = old.filter(({ status }) => status !== 'SUCCESS' && status !== 'FAILED');
-    expect(waiting.every((record) => record.readyForManualExecution || record.status === 'VERIFYING')).toBe(
-      true,
-    );
-    expect(waiting.length).toBeLessThan(old.length * 0.01);
-  });
-
-  test('sees each fact on the network where it happened', () => {
-    const ends = new Map(sent.map((fact) => [fact.message.messageId, laneOf(fact)]));
-    for (const fact of facts) {
-      if (fact.kind === 'Snapshot' || isRootFact(fact)) continue;
-      const lane = isRangeFact(fact) ? fact.lane : ends.get(factMessageId(fact));
-      const atSource = fact.kind === 'Sent' || fact.kind === 'SourceFinalized';
-      expect(fact.seen.network).toBe(atSource ? lane?.sourceChainSelector : lane?.destChainSelector);
     }
   });
 
@@ -338,104 +261,12 @@ describe('a history', () => {
     expect(networks.length).toBeGreaterThanOrEqual(12);
     for (const network of networks) expect(networkBySelector(network.selector)).toBe(network);
   });
-
-  test('counts nonces per sender and lane; out of order it is 0, and from 2.0 on there is none', () => {
-    const nonces = new Map<string, number>();
-    for (const fact of sent) {
-      const { message } = fact;
-      if (message.version === '2.0.0') {
-        expect(message.nonce).toBeNull();
-        expect(message.extraArgs.allowOutOfOrderExecution).toBe(true);
-      } else if (message.extraArgs.allowOutOfOrderExecution) {
-        expect(message.nonce).toBe('0');
-      } else {
-        const key = `${laneKey(laneOf(fact))} ${message.sender}`;
-        nonces.set(key, (nonces.get(key) ?? 0) + 1);
-        expect(message.nonce).toBe(String(nonces.get(key)));
-      }
-    }
-    expect(Math.max(...nonces.values())).toBeGreaterThan(10);
-  });
-
-  test('executes messages in order of their nonces where order was asked for', () => {
-    const firstExecution = new Map<string, number>();
-    facts.forEach((fact, index) => {
-      if (fact.kind === 'Executed' && !firstExecution.has(fact.messageId)) {
-        firstExecution.set(fact.messageId, index);
-      }
-    });
-    const ordered = sent.filter(({ message }) => message.nonce !== null && message.nonce !== '0');
-    for (const queue of groupBy(
-      ordered,
-      (fact) => `${laneKey(laneOf(fact))} ${fact.message.sender}`,
-    ).values()) {
-      const places = queue.map(
-        ({ message }) => firstExecution.get(message.messageId) ?? Number.MAX_SAFE_INTEGER,
-      );
-      expect(places).toEqual(places.toSorted((a, b) => a - b));
-    }
-  });
-
-  test('itemises fees from 2.0 on, to the last unit', () => {
-    for (const { message } of sent) {
-      const { totalAmount, items } = message.fees.fixedFeesDetails;
-      if (message.version !== '2.0.0') {
-        expect(items).toBeUndefined();
-        continue;
-      }
-      expect(items?.reduce((sum, item) => sum + BigInt(item.amount), 0n)).toBe(BigInt(totalAmount));
-      expect(items?.map((item) => item.feeType)).toEqual([
-        ...(message.verifiers?.items ?? []).map(() => 'VERIFIER'),
-        ...message.tokenAmounts.map(() => 'TOKEN_POOL'),
-        'EXECUTOR',
-        'NETWORK',
-      ]);
-    }
-  });
-
-  test('carries none, one and two tokens, data or none, and the extra arguments of its destination', () => {
-    for (const { message } of sent)
-      expect('computeUnits' in message.extraArgs).toBe(message.destNetworkInfo.chainFamily === 'SVM');
-    expect(new Set(sent.map(({ message }) => message.tokenAmounts.length))).toEqual(new Set([0, 1, 2]));
-    expect(sent.some(({ message }) => message.data === '0x')).toBe(true);
-    expect(sent.some(({ message }) => (message.data?.length ?? 0) > 66)).toBe(true);
-    expect(sent.some(({ message }) => message.finality > 0)).toBe(true);
-  });
-
-  test('puts several messages into one transaction now and then, told apart by their logs', () => {
-    const transactions = [...groupBy(sent, ({ message }) => message.sendTransactionHash).values()];
-    const shared = transactions.filter((messages) => messages.length > 1);
-    expect(shared.length).toBeGreaterThan(10);
-    for (const messages of shared) {
-      expect(new Set(messages.map(({ message }) => message.sendLogIndex)).size).toBe(messages.length);
-      expect(new Set(messages.map(({ seen }) => seen.blockHash)).size).toBe(1);
-    }
-  });
-
-  test('has a cast of about 300 addresses, a few of them busy, and senders that are not the origin', () => {
-    const appearances = new Map<string, number>();
-    for (const { message } of sent) {
-      for (const address of new Set([message.origin, message.sender, message.receiver])) {
-        appearances.set(address, (appearances.get(address) ?? 0) + 1);
-      }
-    }
-    expect(appearances.size).toBeGreaterThan(240);
-    expect(appearances.size).toBeLessThan(360);
-    const counts = [...appearances.values()].sort((a, b) => b - a);
-    expect(counts[0]).toBeGreaterThan(20 * (counts[150] ?? 0));
-    expect(sent.some(({ message }) => message.sender !== message.origin)).toBe(true);
-  });
 });
 
 describe('live traffic', () => {
   const facts = factsOf({ ...small, seed: 'live', liveMessagesPerMinute: 60 }, minutesLater(30));
   const live = facts.filter(isSent).filter((fact) => timeOf(fact) > startsAt.toISOString());
   const byMessage = factsByMessage(facts);
-
-  test('comes at about the rate that was asked for', () => {
-    expect(live.length / 30).toBeGreaterThan(54);
-    expect(live.length / 30).toBeLessThan(66);
-  });
 
   test('moves through all stages of its version', () => {
     const journeys = new Set(
@@ -448,15 +279,5 @@ describe('live traffic', () => {
     expect(journeys).toContain('1.6.0 SENT SOURCE_FINALIZED COMMITTED SUCCESS');
     expect(journeys).toContain('2.0.0 SENT VERIFYING VERIFIED SUCCESS');
     expect(journeys).toContain('2.0.0 SENT VERIFYING VERIFIED FAILED');
-  });
-
-  test('mostly arrives within 20 to 120 seconds, some of it after 3 to 8 minutes', () => {
-    const deliveries = live
-      .filter((fact) => timeOf(fact) < minutesLater(15).toISOString())
-      .flatMap(({ message }) => foldFacts(byMessage.get(message.messageId) ?? [])?.deliveryTime ?? []);
-    const share = (from: number, to: number) =>
-      deliveries.filter((time) => time >= from * 1_000 && time <= to * 1_000).length / deliveries.length;
-    expect(share(20, 120)).toBeGreaterThan(0.75);
-    expect(share(180, 480)).toBeGreaterThan(0.02);
   });
 });
