@@ -50,7 +50,7 @@ export function registerRoutes(
   }
 }
 
-/** The route that handles a request; undefined where there is none. */
+/** The registered path of a request; undefined for a 404. */
 export function servedPathOf(request: FastifyRequest): ServedPath | undefined {
   return (request.routeOptions.config as { route?: ServedPath }).route;
 }

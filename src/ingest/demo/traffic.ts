@@ -43,16 +43,17 @@ export function* sendTimes(
     liveRate > 0 ? Math.min(MAX_LEAD_MS, (historyMessages * MAX_LEAD_SHARE) / liveRate, startsAt - from) : 0;
   const liveFrom = startsAt - leadMs;
   const quietRate = (historyMessages - leadMs * liveRate) / (liveFrom - from);
-  let owed = 0;
+  /** Sends that are due, with the fraction that is carried over to the next span. */
+  let due = 0;
   for (let at = from; at < liveFrom || liveRate > 0; ) {
     const isLive = at >= liveFrom;
     const spanMs = isLive ? MINUTE_MS : Math.min(HOUR_MS, liveFrom - at);
     const angle = 2 * Math.PI * (at / DAY_MS - PEAK_HOUR / 24);
     const rate = isLive ? liveRate : quietRate * (1 + RHYTHM * Math.cos(angle));
-    owed += (rate * spanMs) / MESSAGES_PER_SEND;
+    due += (rate * spanMs) / MESSAGES_PER_SEND;
     const first = at;
-    const times = Array.from({ length: Math.floor(owed) }, () => first + randomness.fraction() * spanMs);
-    owed -= times.length;
+    const times = Array.from({ length: Math.floor(due) }, () => first + randomness.fraction() * spanMs);
+    due -= times.length;
     yield* times.sort((a, b) => a - b);
     at += spanMs;
   }

@@ -26,7 +26,7 @@ export interface Probed<Node, Head> {
 }
 
 /**
- * @param remedy where an endpoint does not answer, or is none of this network
+ * @param remedy for an endpoint that does not answer, or that serves another network
  * @param probe asks an endpoint that has answered; `found` is what it says of the configured routers
  */
 export async function probeEndpoints<Node, Head, Found>(

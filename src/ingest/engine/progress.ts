@@ -107,7 +107,7 @@ function createNetworkProblem(escalateAfterMs: number, log: (line: string, level
 }
 
 /**
- * Where a network stands: the newest block, the blocks that may still be abandoned, and where its history begins.
+ * The state of the head of a network: the newest block, the blocks that may still be abandoned, and where its history begins.
  *
  * @param network selector
  */

@@ -209,7 +209,7 @@ function createFollowLoop(reader: NetworkReader, pollEvery: number) {
   };
 
   return {
-    /** Whether the newest block has been read, as far as is known. */
+    /** Whether the newest known block has been read. */
     get isAtHead() {
       return isAtHead;
     },

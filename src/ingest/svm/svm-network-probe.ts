@@ -118,7 +118,7 @@ async function probePrograms(
 ): Promise<readonly ProbeFinding[]> {
   const remedy = 'Check `routers` and `offramps` against the CCIP directory: everything else rests on them.';
   const findings: ProbeFinding[] = [];
-  /** What cannot be read is a finding of its own here: it is about the programs. */
+  /** A failed read becomes a finding: it concerns the configured programs, not the endpoint. */
   const attempt = async <T>(severity: ProbeFinding['severity'], read: () => Promise<T>) => {
     try {
       return await read();

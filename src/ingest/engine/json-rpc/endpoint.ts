@@ -321,7 +321,7 @@ export function createEndpoint(options: EndpointOptions) {
     get requests() {
       return requests;
     },
-    /** How many calls it takes in one request, as far as is known. */
+    /** How many calls it is known to take in one request. */
     get batchSize() {
       return batchSize;
     },
