@@ -94,8 +94,8 @@ export function useBrowser() {
 /** What a page comes to, however busy the machine is. */
 export const eventually = <T>(look: () => T) => expect.poll(look, { timeout: 60_000 });
 
-/** Rows of a list of messages. */
-export const rowsOf = (page: Page) => page.locator('.rows .row');
+/** Rows of a list of messages, without the placeholders that stand there until they come. */
+export const rowsOf = (page: Page) => page.locator('.rows li.row');
 
 export const copied = (page: Page) => page.evaluate<string>('navigator.clipboard.readText()');
 

@@ -21,16 +21,6 @@ export function createRepeatingEndpoint(endpoint: Endpoint) {
   /** Until when batches are not tried, on performance.now()'s clock: it failed to answer them, and did not say why. */
   let singleUntil = 0;
 
-  const askAll = async (calls: readonly RpcCall[]): Promise<readonly RpcAnswer[]> => {
-    if (performance.now() >= singleUntil) return endpoint.ask(calls);
-    const answers = new Array<RpcAnswer>(calls.length);
-    await inParallel([...calls.keys()], CONCURRENT_SINGLES, async (place) => {
-      const [answer] = await endpoint.ask([calls[place] as RpcCall]);
-      answers[place] = answer as RpcAnswer;
-    });
-    return answers;
-  };
-
   const answersAlone = async (call: RpcCall): Promise<boolean> => {
     try {
       const [answer] = await endpoint.ask([call]);
@@ -48,7 +38,7 @@ export function createRepeatingEndpoint(endpoint: Endpoint) {
     for (let attempt = 1; pending.length > 0 && attempt <= ATTEMPTS; attempt++) {
       if (attempt > 1) await delay(PAUSE_MS * attempt);
       try {
-        const given = await askAll(pending.map((place) => calls[place] as RpcCall));
+        const given = await endpoint.ask(pending.map((place) => calls[place] as RpcCall));
         for (const [index, place] of pending.entries()) answers[place] = given[index] as RpcAnswer;
         const left = pending.filter((place) => !isGood(answers[place] as RpcAnswer));
         if (left.length < pending.length) attempt = 1;
@@ -58,6 +48,7 @@ export function createRepeatingEndpoint(endpoint: Endpoint) {
         const isLastChance = attempt === ATTEMPTS - 1 && pending.length > 1;
         if (isLastChance && (await answersAlone(calls[0] as RpcCall))) {
           singleUntil = performance.now() + WITHOUT_BATCHES_MS;
+          return askUntil(calls, isGood);
         }
       }
     }
@@ -69,14 +60,12 @@ export function createRepeatingEndpoint(endpoint: Endpoint) {
    * repeated on its own: of many, one may fail every time.
    */
   const askUntil = async (calls: readonly RpcCall[], isGood: IsGood): Promise<readonly RpcAnswer[]> => {
-    const { batchSize } = endpoint;
-    const starts = Array.from(
-      { length: Math.ceil(calls.length / batchSize) },
-      (_, index) => index * batchSize,
-    );
+    const areSingle = performance.now() < singleUntil;
+    const size = areSingle ? 1 : endpoint.batchSize;
+    const starts = Array.from({ length: Math.ceil(calls.length / size) }, (_, index) => index * size);
     const answers = new Array<RpcAnswer>(calls.length);
-    await inParallel(starts, CONCURRENT_BATCHES, async (start) => {
-      const part = await askPart(calls.slice(start, start + batchSize), isGood);
+    await inParallel(starts, areSingle ? CONCURRENT_SINGLES : CONCURRENT_BATCHES, async (start) => {
+      const part = await askPart(calls.slice(start, start + size), isGood);
       for (const [index, answer] of part.entries()) answers[start + index] = answer;
     });
     return answers;

@@ -135,6 +135,13 @@ const table: ProfileTable<SolanaProfile> = {
     'invented',
     { batch: { max: 1, error: httpReply(500, 'Internal Server Error') } },
   ],
+  'no-batches-and-gateway-errors': [
+    'invented',
+    {
+      batch: { max: 1, error: httpReply(500, 'Internal Server Error') },
+      fails: { every: 4, error: httpReply(502, '<html><body>502 Bad Gateway</body></html>') },
+    },
+  ],
   'small-batches': ['invented', { batch: limit(5, -32600, 'Batch size {count} exceeds the limit of {max}') }],
   'gateway-errors-now-and-then': [
     'invented',
