@@ -1,9 +1,10 @@
 /** `lanescan search`, `show` and the help of every verb, as processes. */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
-import { createTestDatabase, openTestStore } from '../database.ts';
+import { openStore } from '../../src/store/store.ts';
+import { createTestDatabase, provideTestDatabase } from '../database.ts';
 import {
   evmAddress,
   fuji,
@@ -81,25 +82,22 @@ const evil = makeMessage({
 });
 const newestFirst = [success, failed, toSolana, verifying, evil];
 
-type FilledStore = Awaited<ReturnType<typeof openTestStore>>;
-let few: FilledStore;
-let many: FilledStore;
+const [few, many, empty] = [provideTestDatabase(), provideTestDatabase(), provideTestDatabase()];
 const MANY = 2_500;
 
-async function fill(messages: readonly Message[]): Promise<FilledStore> {
-  const store = await openTestStore();
+async function fill({ url }: { readonly url: string }, messages: readonly Message[]): Promise<void> {
+  const store = await openStore({ place: { url } });
   await store.apply(messages.map(makeSnapshot));
-  return store;
+  await store.close();
 }
 
 beforeAll(async () => {
   await buildProgram();
-  few = await fill(newestFirst);
-  many = await fill(Array.from({ length: MANY }, (_, i) => makeMessage({ number: i + 1, status: 'SENT' })));
-});
-afterAll(async () => {
-  await few.close();
-  await many.close();
+  await fill(few, newestFirst);
+  await fill(
+    many,
+    Array.from({ length: MANY }, (_, i) => makeMessage({ number: i + 1 })),
+  );
 });
 
 const inFew = (env: Record<string, string> = {}): Setting => ({ env: { DATABASE_URL: few.url, ...env } });
@@ -175,13 +173,10 @@ describe('help and usage', () => {
     ['import', /missing required argument 'file'/],
     ['serve --port http', /--port is "http"\. It takes a port from 0 to 65535/],
   ])('%s exits 2 with a hint', async (command, hint) => {
-    const args = command.split(' ');
-
-    const { code, stdout, stderr } = await lanescanOn(few, ...args);
+    const { code, stdout, stderr } = await lanescanOn(few, ...command.split(' '));
     expect(stderr).toMatch(hint);
-    expect(stderr.startsWith('lanescan: ')).toBe(true);
-    expect(stdout).toBe('');
-    expect(code).toBe(2);
+    expect(stderr).toMatch(/^lanescan: /);
+    expect([code, stdout]).toEqual([2, '']);
   });
 });
 
@@ -266,13 +261,13 @@ describe('search', () => {
     expect(ids).toHaveLength(MANY);
     expect(stderr).toBe('2,500 messages shown\n');
     const copy = await createTestDatabase();
+    onTestFinished(() => copy.drop());
     const piped = `lanescan search --all --json | DATABASE_URL='${copy.url}' lanescan import -`;
     const again = shell(piped, inMany());
     expect(again.stdout).toContain('stdin: 2,500 new, 0 updated, 0 unchanged, 0 rejected');
     const copied = shell('lanescan search --all --json', { env: { DATABASE_URL: copy.url } });
     // Not shown by a difference of megabytes.
     expect(copied.stdout === stdout).toBe(true);
-    await copy.drop();
   });
 
   test('a table of many pages has its titles once', { tags: 'slow' }, () => {
@@ -282,13 +277,8 @@ describe('search', () => {
   });
 
   test('a reader that leaves early ends the walk quietly', { tags: 'slow' }, () => {
-    const { stdout, stderr, code } = shell(
-      'set -o pipefail; lanescan search --all --json --limit 5 | head -2 | wc -l',
-      inMany(),
-    );
-    expect(stdout.trim()).toBe('2');
-    expect(stderr).toBe('');
-    expect(code).toBe(0);
+    const piped = 'set -o pipefail; lanescan search --all --json --limit 5 | head -2 | grep -c .';
+    expect(shell(piped, inMany())).toEqual({ code: 0, stdout: '2\n', stderr: '' });
   });
 
   test.each<[filter: string, found: readonly Message[]]>([
@@ -308,22 +298,26 @@ describe('search', () => {
   });
 
   test('nothing found is told in words and is no failure', async () => {
-    const empty = await createTestDatabase();
-    const none = await search('--status', 'BLESSED', '--dest', '999999999999');
-    expect(none).toMatchObject({ code: 0, stdout: '' });
-    expect(none.stderr).toMatch(
-      /No message matches all of these filters.*999999999999 is neither a selector/,
-    );
-    const nothing = await lanescanOn(empty, 'search');
-    expect(nothing).toMatchObject({ code: 0, stdout: '' });
-    expect(nothing.stderr).toContain('lanescan import');
-    await empty.drop();
+    const neither = /No message matches all of these filters.*999999999999 is neither a selector/;
+    expect(await search('--status', 'BLESSED', '--dest', '999999999999')).toEqual({
+      ...{ code: 0, stdout: '' },
+      stderr: expect.stringMatching(neither),
+    });
+    expect(await lanescanOn(empty, 'search')).toEqual({
+      ...{ code: 0, stdout: '' },
+      stderr: expect.stringContaining('lanescan import'),
+    });
   });
 });
 
 describe('show', () => {
   const show = (id: string, ...args: readonly string[]) => lanescanOn(few, 'show', id, ...args);
-  const shown = async ({ messageId }: Message) => (await show(messageId)).stdout;
+  const shown = async ({ messageId }: Message) => {
+    const { stdout } = await show(messageId);
+    expect(stdout).not.toMatch(/undefined|null|NaN|\[object/);
+    expect(stdout).not.toContain('\u001b');
+    return stdout;
+  };
 
   test('an EVM to EVM message', async () => {
     const text = await shown(success);
@@ -334,7 +328,6 @@ describe('show', () => {
       expect(text).toContain(success[key]);
     expect(text).toMatch(/Gas limit +200,000/);
     expect(text).toMatch(/Data {2}5 bytes\n +Hex +0x68656c6c6f\n +Text +"hello"/);
-    expect(text).not.toMatch(/undefined|null|NaN|\[object/);
   });
 
   test('an EVM to SVM message that is on its way', async () => {
@@ -342,7 +335,7 @@ describe('show', () => {
     expect(text).toMatch(/Executed +not yet/);
     expect(text).toMatch(/Compute units +200,000/);
     expect(text).toContain(toSolana.receiver);
-    expect(text).not.toMatch(/Gas limit|undefined|null|NaN/);
+    expect(text).not.toContain('Gas limit');
   });
 
   test('a 2.0 message with verifiers, executor and the parts of its fee', async () => {
@@ -353,7 +346,6 @@ describe('show', () => {
     expect(text).toMatch(/Executor +0x/);
     expect(text).toMatch(/Finality +10 block confirmations/);
     expect(text).toMatch(/Total +1000000\n +verifier +400000 {3}to 0x\w{40}\n +token pool +600000/);
-    expect(text).not.toContain('\u001b');
   });
 
   test('a failed message says what it means and what to do', async () => {

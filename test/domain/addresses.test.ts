@@ -83,25 +83,17 @@ describe('SVM addresses', () => {
     );
   });
 
-  it('round-trips every 32 bytes, as a number', () => {
+  it('round-trips every 32 bytes, as a number; another letter case is another address or none', () => {
     fc.assert(
       fc.property(bytesOf(32), fc.integer({ min: 0, max: 32 }), (bytes, leadingZeros) => {
         bytes.fill(0, 0, leadingZeros);
         const text = base58.encode(bytes);
         const bytesAsNumber = numberKey(BigInt(`0x${hex.encode(bytes)}`));
         expect(parseAddress(text, 'SVM')).toEqual({ bytes: bytesAsNumber, text });
+        expect(addressFromBytes(hex.encode(bytes), 'SVM')).toEqual({ bytes: bytesAsNumber, text });
         expect(addressBytes(text)).toEqual([bytesAsNumber]);
-      }),
-    );
-  });
-
-  it('takes letter case seriously: another case is another address or none', () => {
-    fc.assert(
-      fc.property(bytesOf(32), (bytes) => {
-        const text = base58.encode(bytes);
-        const original = parseAddress(text, 'SVM')?.bytes;
         for (const changed of [text.toLowerCase(), text.toUpperCase()]) {
-          if (changed !== text) expect(parseAddress(changed, 'SVM')?.bytes).not.toBe(original);
+          if (changed !== text) expect(parseAddress(changed, 'SVM')?.bytes).not.toBe(bytesAsNumber);
         }
       }),
     );
@@ -125,6 +117,7 @@ describe.each(['APTOS', 'SUI'] as const)('%s addresses', (family) => {
           expect(parseAddress(spelling, family)).toEqual(expected);
           expect(parseAddress(spelling.toUpperCase(), family)).toEqual(expected);
           expect(parseAddress(expected.text, family)).toEqual(expected);
+          expect(addressFromBytes(expected.text.slice(2), family)).toEqual(expected);
           expect(addressBytes(spelling)).toEqual([expected.bytes]);
         },
       ),
@@ -145,6 +138,7 @@ describe('TON addresses', () => {
   const hash = '83dfd552e63729b472fcbcc8c45ebcc6691702558b68ec7527e1ba403a0f31a8';
   const basechain = { bytes: `00000000${hash}`, text: `0:${hash}` };
   const masterchain = { bytes: `ffffffff${hash}`, text: `-1:${hash}` };
+  const everyLetter = { bytes: `00000000${'fb'.repeat(32)}`, text: `0:${'fb'.repeat(32)}` };
 
   // Spellings printed by @ton/core 0.63.1.
   test.each([
@@ -158,27 +152,11 @@ describe('TON addresses', () => {
     ['masterchain, base64url', 'Ef-D39VS5jcptHL8vMjEXrzGaRcCVYto7HUn4bpAOg8xqOLF', masterchain],
     ['masterchain, base64', 'Ef+D39VS5jcptHL8vMjEXrzGaRcCVYto7HUn4bpAOg8xqOLF', masterchain],
     ['masterchain, test only', '0f-D39VS5jcptHL8vMjEXrzGaRcCVYto7HUn4bpAOg8xqASK', masterchain],
+    ['all of base64url', 'EQD7-_v7-_v7-_v7-_v7-_v7-_v7-_v7-_v7-_v7-_v7-0EU', everyLetter],
+    ['all of base64', 'EQD7+/v7+/v7+/v7+/v7+/v7+/v7+/v7+/v7+/v7+/v7+0EU', everyLetter],
   ])('%s spelling is read', (_what, text, expected) => {
     expect(parseAddress(text, 'TON')).toEqual(expected);
     expect(addressBytes(text)).toEqual([expected.bytes]);
-  });
-
-  it('base64 and base64url spell the same address', () => {
-    const expected = { bytes: `00000000${'fb'.repeat(32)}`, text: `0:${'fb'.repeat(32)}` };
-    expect(parseAddress('EQD7-_v7-_v7-_v7-_v7-_v7-_v7-_v7-_v7-_v7-_v7-0EU', 'TON')).toEqual(expected);
-    expect(parseAddress('EQD7+/v7+/v7+/v7+/v7+/v7+/v7+/v7+/v7+/v7+/v7+0EU', 'TON')).toEqual(expected);
-  });
-
-  it('round-trips every workchain and hash in the raw spelling', () => {
-    fc.assert(
-      fc.property(fc.integer(), hexOf(32), (workchain, digits) => {
-        const raw = `${workchain}:${digits}`;
-        const spelling = parseAddress(raw, 'TON');
-        expect(spelling?.text).toBe(raw);
-        expect(spelling?.bytes).toHaveLength(72);
-        expect(new DataView(hex.decode(spelling?.bytes ?? '').buffer).getInt32(0)).toBe(workchain);
-      }),
-    );
   });
 
   it('one changed character of a friendly spelling is found by its checksum', () => {
@@ -195,14 +173,12 @@ describe('Canton addresses', () => {
   const fingerprint = `1220${'ab'.repeat(32)}`;
 
   it('keep the letter case of the party name, not of the fingerprint', () => {
-    const expected = {
-      bytes: hex.encode(new TextEncoder().encode(`Alice-1::${fingerprint}`)),
-      text: `Alice-1::${fingerprint}`,
-    };
-    expect(parseAddress(`Alice-1::${fingerprint}`, 'CANTON')).toEqual(expected);
-    expect(parseAddress(`Alice-1::${fingerprint.toUpperCase()}`, 'CANTON')).toEqual(expected);
-    expect(addressBytes(`Alice-1::${fingerprint}`)).toEqual([expected.bytes]);
-    expect(addressBytes(`alice-1::${fingerprint}`)).not.toEqual([expected.bytes]);
+    const text = `Alice-1::${fingerprint}`;
+    const bytes = Buffer.from(text).toString('hex');
+    expect(parseAddress(text, 'CANTON')).toEqual({ bytes, text });
+    expect(parseAddress(`Alice-1::${fingerprint.toUpperCase()}`, 'CANTON')).toEqual({ bytes, text });
+    expect(addressBytes(text)).toEqual([bytes]);
+    expect(addressBytes(text.toLowerCase())).not.toEqual([bytes]);
   });
 
   it('may be 32 bytes of hex', () => {
@@ -218,17 +194,8 @@ describe('what is no address', () => {
   const fingerprint = `1220${'ab'.repeat(32)}`;
   const wrong: Record<ChainFamily, readonly string[]> = {
     EVM: [
-      ...[
-        '',
-        '0x',
-        evm,
-        `0x${evm.slice(1)}`,
-        `0x${evm}d`,
-        `0x${evm.slice(0, -1)}g`,
-        ` 0x${evm}`,
-        `0x${evm}\n`,
-      ],
-      ...[`0x${'0'.repeat(23)}1${evm}`, '1'.repeat(32)],
+      ...['', '0x', evm, ` 0x${evm}`, `0x${evm}\n`, `0x${'0'.repeat(23)}1${evm}`, '1'.repeat(32)],
+      ...[`0x${evm.slice(1)}`, `0x${evm}d`, `0x${evm.slice(0, -1)}g`],
     ],
     // 31, 33 and 64 bytes, and a character outside the alphabet.
     SVM: [
@@ -349,24 +316,15 @@ describe('addresses that other chains tell as bytes', () => {
     );
   });
 
-  it('are 32 bytes of SVM, Aptos and Sui', () => {
-    fc.assert(
-      fc.property(hexOf(32), (digits) => {
-        const base58Text = base58.encode(hex.decode(digits));
-        expect(addressFromBytes(digits, 'SVM')).toEqual(parseAddress(base58Text, 'SVM'));
-        for (const family of ['APTOS', 'SUI'] as const) {
-          expect(addressFromBytes(digits, family)).toEqual(parseAddress(`0x${digits}`, family));
-        }
-      }),
-    );
-  });
-
   it('are TON’s workchain, which may be negative, and hash', () => {
     fc.assert(
       fc.property(fc.integer(), hexOf(32), (workchain, hash) => {
-        const bytes = (workchain >>> 0).toString(16).padStart(8, '0') + hash;
-        expect(addressFromBytes(bytes, 'TON')).toEqual(parseAddress(`${workchain}:${hash}`, 'TON'));
-        expect(addressFromBytes(bytes, 'TON')?.bytes).toBe(bytes);
+        const spelling = {
+          bytes: (workchain >>> 0).toString(16).padStart(8, '0') + hash,
+          text: `${workchain}:${hash}`,
+        };
+        expect(parseAddress(spelling.text, 'TON')).toEqual(spelling);
+        expect(addressFromBytes(spelling.bytes, 'TON')).toEqual(spelling);
       }),
     );
   });

@@ -1,35 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type pg from 'pg';
-import { afterEach, describe, expect, it, test } from 'vitest';
+import { describe, expect, it, onTestFinished, test } from 'vitest';
 import { parseSearch } from '../../src/domain/filters/search-parameters.ts';
 import { isDatabaseUnavailable, openStore, type Store, type StoreOptions } from '../../src/store/store.ts';
 import { createTestDatabase, isOnCluster } from '../database.ts';
 import { makeExecuted, makeMessage, makeRange, makeSent, makeSnapshot } from '../fixtures.ts';
 import { operatorErrorOf } from '../operator-error.ts';
-import { connectTo } from '../postgres.ts';
-
-const cleanUps: (() => Promise<void>)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
-});
+import { connectForTest, urlOfDatabase } from '../postgres.ts';
 
 async function emptyDatabase(): Promise<string> {
   const database = await createTestDatabase({ empty: true });
-  cleanUps.push(database.drop);
+  onTestFinished(() => database.drop());
   return database.url;
 }
 
 async function open(url: string, options: Partial<StoreOptions> = {}): Promise<Store> {
   const store = await openStore({ place: { url }, ...options });
-  cleanUps.push(store.close);
+  onTestFinished(() => store.close());
   return store;
-}
-
-async function connect(url: string): Promise<pg.Client> {
-  const client = await connectTo(url);
-  cleanUps.push(() => client.end());
-  return client;
 }
 
 const everything = parseSearch([]);
@@ -93,6 +81,11 @@ describe('real and simulated records', () => {
 
 describe('a DATABASE_URL', () => {
   const secret = 'hunter2';
+  const errorOf = async (url: string) => {
+    const error = await operatorErrorOf(() => openStore({ place: { url } }));
+    expect(`${error.message} ${error.remedy} ${String(error.cause)}`).not.toMatch(/hunter2|12345/);
+    return error;
+  };
 
   test.each([
     '',
@@ -110,47 +103,30 @@ describe('a DATABASE_URL', () => {
     `postgres://me:12345#${secret}@127.0.0.1/db`,
     `postgres://me:12345?${secret}@127.0.0.1/db`,
   ])('that is none (%j) is rejected in words that show no password', async (url) => {
-    const error = await operatorErrorOf(() => openStore({ place: { url } }));
-    expect(`${error.message} ${error.remedy} ${String(error.cause)}`).not.toMatch(/hunter2|12345/);
-    expect(error.message).toContain('DATABASE_URL');
-    expect(error.remedy).toContain('postgresql://');
+    const { message, remedy } = await errorOf(url);
+    expect(message).toContain('DATABASE_URL');
+    expect(remedy).toContain('postgresql://');
   });
 
-  it('with nobody listening is rejected with host and port, without the password', async () => {
-    const error = await operatorErrorOf(() =>
-      openStore({ place: { url: `postgres://me:${secret}@127.0.0.1:1/lanescan` } }),
-    );
-    expect(error.message).toMatch(/lanescan at 127\.0\.0\.1:1/);
-    expect(error.message).toMatch(/ECONNREFUSED/);
-    expect(`${error.message} ${error.remedy} ${String(error.cause)}`).not.toContain(secret);
+  it('with nobody listening, or a password that is no percent-encoding, is rejected without the password', async () => {
+    const { message } = await errorOf(`postgres://me:${secret}@127.0.0.1:1/lanescan`);
+    expect(message).toMatch(/lanescan at 127\.0\.0\.1:1.*ECONNREFUSED/);
+    await errorOf(`postgres://me:${secret}%zz@127.0.0.1:1/lanescan`);
   });
 
-  it('with a password that is no percent-encoding is rejected without showing it', async () => {
-    const error = await operatorErrorOf(() =>
-      openStore({ place: { url: `postgres://me:${secret}%zz@127.0.0.1:1/lanescan` } }),
-    );
-    expect(`${error.message} ${error.remedy} ${String(error.cause)}`).not.toContain(secret);
-  });
-
-  it('of a database that does not exist is rejected with its name', async () => {
-    const url = new URL(await emptyDatabase());
-    url.pathname = '/no_such_database';
-    const error = await operatorErrorOf(() => openStore({ place: { url: url.href } }));
-    expect(error.message).toMatch(/no_such_database.*does not exist/);
-    expect(error.remedy).toMatch(/exists/);
-  });
-
-  it('of a role that does not exist is rejected with its name', async () => {
-    const url = new URL(await emptyDatabase());
+  it('of a database or role that does not exist is rejected with its name', async () => {
+    const existing = await emptyDatabase();
+    const { message, remedy } = await errorOf(urlOfDatabase(existing, 'no_such_database'));
+    expect(message).toMatch(/no_such_database.*does not exist/);
+    expect(remedy).toMatch(/exists/);
+    const url = new URL(existing);
     url.searchParams.set('user', 'no_such_role');
-    expect((await operatorErrorOf(() => openStore({ place: { url: url.href } }))).message).toMatch(
-      /no_such_role/,
-    );
+    expect((await errorOf(url.href)).message).toMatch(/no_such_role/);
   });
 
   it('that is rejected leaves no connection open', async () => {
     const url = await emptyDatabase();
-    const client = await connect(url);
+    const client = await connectForTest(url);
     await (await openStore({ place: { url }, content: 'real' })).close();
     await operatorErrorOf(() => openStore({ place: { url }, content: 'simulated' }));
     const connections = async () => {
@@ -172,7 +148,7 @@ describe('a database that goes away', () => {
     void attempt.finally(() => {
       isOver = true;
     });
-    const client = await connect(url);
+    const client = await connectForTest(url);
     const waiting = `select pg_terminate_backend(pid) from pg_stat_activity
                      where datname = current_database() and wait_event_type = 'Lock'`;
     while (!isOver && (await client.query(waiting)).rowCount === 0) await delay(10);
@@ -187,7 +163,7 @@ describe('a database that goes away', () => {
   it('in the middle of a batch has taken nothing of it', { tags: 'slow' }, async () => {
     const url = await emptyDatabase();
     const store = await open(url);
-    const client = await connect(url);
+    const client = await connectForTest(url);
     await client.query('begin; lock table history in access exclusive mode');
     const failed = failureOf(store.apply([makeSnapshot(makeMessage())]));
     await interrupt(failed, url);
@@ -200,21 +176,9 @@ describe('a database that goes away', () => {
   it('is told by what the driver and the system say', async () => {
     const refused = await operatorErrorOf(() => openStore({ place: { url: 'postgres://127.0.0.1:1/x' } }));
     expect(isDatabaseUnavailable(refused.cause)).toBe(true);
-    for (const code of [
-      'ECONNREFUSED',
-      'ECONNRESET',
-      'ENOTFOUND',
-      'EAI_AGAIN',
-      'ETIMEDOUT',
-      'ENOENT',
-      'EPIPE',
-      'EHOSTUNREACH',
-      '57P01',
-      '57P03',
-      '53300',
-      '08006',
-      '57014',
-    ])
+    const ofSystem = ['ECONNRESET', 'ENOTFOUND', 'EAI_AGAIN', 'ETIMEDOUT', 'ENOENT', 'EPIPE', 'EHOSTUNREACH'];
+    const ofPostgres = ['57P01', '57P03', '53300', '08006', '57014'];
+    for (const code of [...ofSystem, ...ofPostgres])
       expect(isDatabaseUnavailable(Object.assign(new Error('x'), { code })), code).toBe(true);
     const closed = await openStore({ place: { url: await emptyDatabase() } });
     await closed.close();
@@ -222,18 +186,10 @@ describe('a database that goes away', () => {
   });
 
   it('is not the same as a mistake of ours', async () => {
-    const client = await connect(await emptyDatabase());
+    const client = await connectForTest(await emptyDatabase());
     const mistake = await client.query('select nonsense').catch((error: unknown) => error);
-    for (const error of [
-      mistake,
-      new Error('boom'),
-      new TypeError('x'),
-      undefined,
-      null,
-      'text',
-      { code: 42 },
-    ])
-      expect(isDatabaseUnavailable(error)).toBe(false);
+    const others = [new Error('boom'), new TypeError('x'), undefined, null, 'text', { code: 42 }];
+    for (const error of [mistake, ...others]) expect(isDatabaseUnavailable(error)).toBe(false);
   });
 });
 
@@ -242,9 +198,9 @@ test.skipIf(isOnCluster)(
   'sessions of leases and of writes have their time limits, and the server probes for clients that are gone',
   async () => {
     const { url, drop } = await createTestDatabase();
-    cleanUps.push(drop);
+    onTestFinished(drop);
     const store = await open(url);
-    const client = await connect(url);
+    const client = await connectForTest(url);
     // Each statement leaves a trace of the session that it ran in. The reset value of a setting is what the session began
     // with; the present one of a keepalive setting is 0 on a Unix socket.
     await client.query(`

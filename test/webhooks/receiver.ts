@@ -148,7 +148,7 @@ export async function runDispatcher(
 export async function startDelivering(given: Partial<DispatcherOptions> = {}) {
   const [store, receiver] = [await openStoreForTest(), await startReceiver()];
   const dispatcher = await runDispatcher(store, [subscriptionTo(receiver.url)], given);
-  return { store, receiver, dispatcher };
+  return { store, receiver, dispatcher, backlog: async () => (await store.webhooks.backlog())[0] };
 }
 
 export const newMessage = (number: number, overrides: Partial<Message> = {}) =>

@@ -23,16 +23,8 @@ describe('addresses', () => {
     ...['127.0.0.1', '127.255.255.254', '0.0.0.0', '10.1.2.3', '172.16.0.1', '172.31.255.255', '192.168.1.1'],
     ...['169.254.169.254', '100.64.0.1', '100.127.255.255', '192.0.0.8', '198.18.0.1', '224.0.0.1'],
     ...['255.255.255.255', '240.0.0.1', '192.0.2.1', '198.51.100.7', '203.0.113.9'],
-    ...[
-      '::',
-      '::1',
-      '::ffff:127.0.0.1',
-      '::ffff:7f00:1',
-      '::ffff:8.8.8.8',
-      '::127.0.0.1',
-      'fe80::1',
-      'fe80::1%lo',
-    ],
+    ...['::', '::1', '::ffff:127.0.0.1', '::ffff:7f00:1', '::ffff:8.8.8.8', '::127.0.0.1'],
+    ...['fe80::1', 'fe80::1%lo'],
     ...['fc00::1', 'fd12:3456::1', 'ff02::1', 'fec0::1', '64:ff9b::7f00:1', '64:ff9b:1::1', '2002:7f00:1::'],
     ...['2001::1', '2001:db8::1', '3fff::1', '100::1', 'localhost', ''],
   ])('%s is not on the public internet', (address) => {
@@ -80,12 +72,13 @@ describe('a target that is not allowed', () => {
 });
 
 describe('a receiver that misbehaves', () => {
-  async function answering(listener: RequestListener, timings = patient) {
-    const { href } = await listenWith(listener);
-    const sender = createSender(subscriptionTo(href), timings, 'test', 1);
+  function sendTo(url: string, timings = patient) {
+    const sender = createSender(subscriptionTo(url), timings, 'test', 1);
     onTestFinished(() => sender.close());
     return sender;
   }
+  const answering = async (listener: RequestListener, timings = patient) =>
+    sendTo((await listenWith(listener)).href, timings);
 
   test('with an endless answer is heard for 4 kB', async () => {
     let isOpen = true;
@@ -128,9 +121,7 @@ describe('a receiver that misbehaves', () => {
       );
       onTestFinished(() => waiting.forEach((socket) => void socket.destroy()));
       await eventually(() => waiting.filter(({ connecting }) => !connecting).length).toBeGreaterThan(1);
-      const timings = { connectMs: 300, totalMs: 600_000 };
-      const sender = createSender(subscriptionTo(`http://127.0.0.1:${port}/`), timings, 'test', 1);
-      onTestFinished(() => sender.close());
+      const sender = sendTo(`http://127.0.0.1:${port}/`, { connectMs: 300, totalMs: 600_000 });
       await expect(sender.send({}, '{}')).rejects.toThrow('no connection within 0.3 s');
     },
   );
@@ -148,20 +139,19 @@ describe('a receiver that misbehaves', () => {
     expect(await sender.send({}, '{}')).toMatchObject({ status: 202 });
   });
 
-  /** A receiver that writes these bytes as soon as a request begins; `after` says what it does then. */
-  async function sayingBytes(bytes: string, after: (socket: Socket) => void = () => undefined) {
+  /** Sends to a receiver that does this with each connection. */
+  async function connecting(take: (socket: Socket) => void) {
     const sockets: Socket[] = [];
     const server = createTcpServer((socket) => {
-      sockets.push(socket);
-      socket.on('error', () => undefined);
-      socket.once('data', () => socket.write(bytes, 'latin1', () => after(socket)));
+      sockets.push(socket.on('error', () => undefined));
+      take(socket);
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     onTestFinished(() => {
       for (const socket of sockets) socket.destroy();
       server.close();
     });
-    return subscriptionTo(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+    return sendTo(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
   }
   const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
   const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\n';
@@ -198,9 +188,10 @@ describe('a receiver that misbehaves', () => {
       'HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n',
     ],
     ['does not speak HTTP', /Parse Error/, 'SSH-2.0-OpenSSH_9.6\r\n'],
-  ])('that %s has its attempt settled', async (_how, outcome, bytes, after) => {
-    const sender = createSender(await sayingBytes(bytes, after), patient, 'test', 1);
-    onTestFinished(() => sender.close());
+  ])('that %s has its attempt settled', async (_how, outcome, bytes, after = () => undefined) => {
+    const sender = await connecting((socket) =>
+      socket.once('data', () => socket.write(bytes, 'latin1', () => after(socket))),
+    );
     const result = await sender.send({}, '{}').then(
       ({ status }) => status,
       (error: Error) => error.message,
@@ -211,22 +202,14 @@ describe('a receiver that misbehaves', () => {
 
   test('that closes kept connections is asked again on a fresh one', async () => {
     let requests = 0;
-    const server = createTcpServer((socket) => {
+    const sender = await connecting((socket) => {
       let answered = false;
-      socket.on('error', () => undefined);
       socket.on('data', () => {
         requests++;
         if (answered) return socket.destroy();
         answered = true;
         socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: keep-alive\r\n\r\n');
       });
-    });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address() as AddressInfo;
-    const sender = createSender(subscriptionTo(`http://127.0.0.1:${port}/`), patient, 'test', 1);
-    onTestFinished(() => {
-      sender.close();
-      server.close();
     });
     expect((await sender.send({}, '{}')).status).toBe(200);
     await new Promise((resolve) => setTimeout(resolve, 20));

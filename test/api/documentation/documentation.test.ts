@@ -1,6 +1,6 @@
 /** The page for people at /docs: complete, safe, readable, and its commands work. */
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { docsPage } from '../../../src/api/documentation/docs-page.ts';
 import {
   docsPageScript,
@@ -14,13 +14,7 @@ import { errorCatalogue } from '../../../src/domain/errors.ts';
 import { searchParameterNames } from '../../../src/domain/filters/search-parameters.ts';
 import { statuses } from '../../../src/domain/lifecycle.ts';
 import { makeMessage } from '../../fixtures.ts';
-import {
-  expectFreshRequestId,
-  type RunningServer,
-  sendBytes,
-  serverForAll,
-  startSimulatedServer,
-} from '../running-server.ts';
+import { expectFreshRequestId, sendBytes, serverForAll, startSimulatedServer } from '../running-server.ts';
 
 const document = openApiDocument(createRoutes('1.2.3'), '1.2.3');
 const all = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map((match) => match[1] ?? '');
@@ -97,14 +91,13 @@ describe('the page', () => {
       for (const field of Object.keys(schema.properties ?? {}))
         expect(text).toContain(`<code>${field}</code>`);
     }
-    for (const field of [
+    const inner = [
       'metadata.logoUrl',
       'verification.timestamp',
       'fixedFeesDetails.items',
       'details[].problem',
-    ]) {
-      expect(text).toContain(`<code>${field}</code>`);
-    }
+    ];
+    for (const field of inner) expect(text).toContain(`<code>${field}</code>`);
     for (const status of statuses) expect(text).toContain(status);
     for (const [code, { status }] of Object.entries(errorCatalogue)) {
       expect(page).toMatch(new RegExp(`<code>${code}</code></td>\\s*<td[^>]*>${status}</td>`));
@@ -181,30 +174,18 @@ test('whatever stands in the document is shown as text', () => {
 });
 
 describe('a store of simulated data', () => {
-  let demo: RunningServer;
-  const message = makeMessage();
-  beforeAll(async () => {
-    demo = await startSimulatedServer([message]);
-  });
-  afterAll(() => demo.close());
-
   test('says so on every response, whatever it is', async () => {
+    const message = makeMessage();
+    const demo = await startSimulatedServer([message]);
+    onTestFinished(() => demo.close());
+    const found = ['/v2/messages', `/messages/${message.messageId}`, '/healthz', '/readyz', '/docs', '/'];
+    const tooLong = [40_000, 100_000].map((length) => `/${'x'.repeat(length)}`);
+    const others = ['/openapi.json', '/v2/messages?limit=0', '/nothing', '/v2/messages/%zz', ...tooLong];
     const asked = [
-      demo.ask('/v2/messages'),
-      demo.ask(`/messages/${message.messageId}`),
-      demo.ask('/v2/messages?limit=0'),
+      ...[...found, ...others].map((path) => demo.ask(path)),
       demo.ask('/v2/messages', { method: 'HEAD' }),
       demo.ask('/v2/messages', { method: 'POST' }),
       demo.ask('/v2/messages', { headers: { accept: 'image/png' } }),
-      demo.ask('/nothing'),
-      demo.ask('/v2/messages/%zz'),
-      demo.ask(`/${'x'.repeat(40_000)}`),
-      demo.ask(`/${'x'.repeat(100_000)}`),
-      demo.ask('/healthz'),
-      demo.ask('/readyz'),
-      demo.ask('/openapi.json'),
-      demo.ask('/docs'),
-      demo.ask('/'),
       sendBytes(demo.port, 'no HTTP\r\n\r\n'),
       sendBytes(demo.port, 'CONNECT x:1 HTTP/1.1\r\nHost: x:1\r\n\r\n'),
       sendBytes(demo.port, 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n'),
@@ -221,9 +202,7 @@ describe('a store of simulated data', () => {
       expect(headers).not.toHaveProperty('x-lanescan-simulated');
     }
     expect(page).not.toContain('class="banner"');
-    expect((await server.ask('/readyz')).json<unknown>()).toMatchObject({
-      status: 'ready',
-      simulated: false,
-    });
+    const ready = { status: 'ready', simulated: false };
+    expect((await server.ask('/readyz')).json<unknown>()).toMatchObject(ready);
   });
 });

@@ -22,10 +22,9 @@ import {
   makeSnapshot,
   makeSubject,
   rangesAround,
-  sepolia,
 } from '../../fixtures.ts';
-import { connectForTest, connectTo } from '../../postgres.ts';
-import type { ErrorBody } from '../running-server.ts';
+import { connectForTest } from '../../postgres.ts';
+import { expectError } from '../running-server.ts';
 import { EventReader, numbersUpTo, readStream, startServers, until, untilFollowing } from './live-server.ts';
 
 const message = makeMessage();
@@ -80,18 +79,17 @@ describe('a stream', () => {
     const later = await readStream(stream(server, '?after=0'));
     await until(() => live.changes.length === 3 && later.changes.length === 3);
     expect(later.changes).toEqual(live.changes);
-    const receipts = later.changes.map(({ data: { message } }) => [
-      message.status,
-      message.receiptTransactionHash,
-      message.readyForManualExecution,
+    expect(later.changes.map(({ data }) => data.message)).toMatchObject([
+      { status: 'SENT', receiptTransactionHash: null, readyForManualExecution: false },
+      { status: 'FAILED', receiptTransactionHash: first.seen.transactionHash, readyForManualExecution: true },
+      {
+        status: 'SUCCESS',
+        receiptTransactionHash: second.seen.transactionHash,
+        readyForManualExecution: false,
+      },
     ]);
-    expect(receipts).toEqual([
-      ['SENT', null, false],
-      ['FAILED', first.seen.transactionHash, true],
-      ['SUCCESS', second.seen.transactionHash, false],
-    ]);
-    const found = await (await fetch(`${server.url}/v2/messages/${message.messageId}`)).json();
-    expect(later.changes.at(-1)?.data.message).toEqual(found);
+    const found = await server.ask(`/v2/messages/${message.messageId}`);
+    expect(later.changes.at(-1)?.data.message).toEqual(found.json());
   });
 
   test('brings only the nine leading fields with view=summary', async () => {
@@ -113,9 +111,8 @@ describe('a stream', () => {
   test('is not opened by HEAD', async () => {
     const [server] = await startServers({ streams: 1 });
     for (let round = 0; round < 3; round++) {
-      const response = await fetch(stream(server), { method: 'HEAD' });
-      expect(response.status).toBe(200);
-      expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
+      const { status, headers } = await server.ask('/v2/messages/stream', { method: 'HEAD' });
+      expect([status, headers['content-type']]).toEqual([200, 'text/event-stream; charset=utf-8']);
     }
   });
 
@@ -159,17 +156,10 @@ describe('filters', () => {
     tags: 'slow',
   }, async () => {
     const [server] = await startServers({});
-    const facts = fc.array(
-      fc.oneof(
-        ...subjects.map((subject, index) =>
-          index % 3 ? fc.oneof(chainFactsAbout(subject), rangesAround(subject)) : factsAbout(subject),
-        ),
-      ),
-      {
-        minLength: 3,
-        maxLength: 6,
-      },
+    const factsOf = subjects.map((subject, index) =>
+      index % 3 ? fc.oneof(chainFactsAbout(subject), rangesAround(subject)) : factsAbout(subject),
     );
+    const facts = fc.array(fc.oneof(...factsOf), { minLength: 3, maxLength: 6 });
     /** Every record as a search would have found it right after the change, or right before it was removed. */
     const truth: Message[] = [];
     const found = new Map<string, Message>();
@@ -217,12 +207,9 @@ describe('filters', () => {
 
   test('are those of the search, and nothing else is taken', async () => {
     const [server] = await startServers({});
-    for (const name of Object.keys(filterTable)) {
-      const { example } = filterTable[name as keyof typeof filterTable];
-      const response = await fetch(stream(server, `?${new URLSearchParams({ [name]: example })}`), {
-        method: 'HEAD',
-      });
-      expect(response.status, name).toBe(200);
+    for (const [name, { example }] of Object.entries(filterTable)) {
+      const path = `/v2/messages/stream?${new URLSearchParams({ [name]: example })}`;
+      expect((await server.ask(path, { method: 'HEAD' })).status, name).toBe(200);
     }
     for (const [query, text] of [
       ['cursor=abc', /cursor is not a parameter of this path/],
@@ -236,17 +223,11 @@ describe('filters', () => {
       ['after=1', /latest change has position 0/],
       ['after=9999999999999999999', /latest change has position 0/],
     ] as const) {
-      const response = await fetch(stream(server, `?${query}`));
-      const body = (await response.json()) as ErrorBody;
-      expect({ query, status: response.status, error: body.error }).toEqual({
-        query,
-        status: 400,
-        error: 'INVALID_PARAMETERS',
-      });
-      expect(body.message).toMatch(text);
+      const answer = await server.ask(`/v2/messages/stream?${query}`);
+      expect(expectError(answer, 400, 'INVALID_PARAMETERS').message).toMatch(text);
     }
-    const header = await fetch(stream(server), { headers: { 'Last-Event-ID': 'x' } });
-    expect(await header.json()).toMatchObject({ details: [{ parameter: 'Last-Event-ID' }] });
+    const header = await server.ask('/v2/messages/stream', { headers: { 'Last-Event-ID': 'x' } });
+    expect(header.json()).toMatchObject({ details: [{ parameter: 'Last-Event-ID' }] });
   });
 });
 
@@ -297,7 +278,6 @@ describe('a reader that comes back', () => {
     const [one, other] = await startServers({}, {});
     const servers = [one, other];
     const readers = await Promise.all(servers.map((server) => readStream(stream(server))));
-    let isWriting = true;
     const writers = [one, other, one, other].map(async ({ store }, writer) => {
       for (const batch of numbersUpTo(12)) {
         const first = writer * 1000 + batch * 20;
@@ -305,7 +285,8 @@ describe('a reader that comes back', () => {
         await store.apply([makeExecuted(makeMessage({ number: first }), batch % 2 === 0)]);
       }
     });
-    const written = Promise.all(writers).then(() => {
+    let isWriting = true;
+    const written = Promise.all(writers).finally(() => {
       isWriting = false;
     });
     let reconnects = 0;
@@ -324,7 +305,7 @@ describe('a reader that comes back', () => {
 
   test('is served what committed late, in its order', async () => {
     const [server] = await startServers({});
-    const blocker = await connectTo(server.store.url);
+    const blocker = await connectForTest(server.store.url);
     const reader = await readStream(stream(server));
     await blocker.query('begin; lock table history in share mode');
     const late = server.store.apply([makeSnapshot(makeMessage({ number: 1 }))]);
@@ -336,25 +317,19 @@ describe('a reader that comes back', () => {
     await Promise.all([late, later]);
     await until(() => reader.hasReached(2));
     expect(reader.positions).toEqual([1, 2]);
-    await blocker.end();
   });
 });
 
 test('nothing is missed when the connection that listens breaks', async () => {
   const [server] = await startServers({});
   const reader = await readStream(stream(server));
-  const client = await connectTo(server.store.url);
+  const client = await connectForTest(server.store.url);
+  const terminate = `select pg_terminate_backend(pid) from pg_stat_activity
+                     where application_name = 'lanescan listener' and datname = current_database()`;
   for (const round of numbersUpTo(3)) {
-    await until(async () => {
-      const { rowCount } = await client.query(
-        `select pg_terminate_backend(pid) from pg_stat_activity
-         where application_name = 'lanescan listener' and datname = current_database()`,
-      );
-      return rowCount === 1;
-    });
+    await until(async () => (await client.query(terminate)).rowCount === 1);
     await server.store.apply(messages(4, round * 10).map(makeSnapshot));
   }
-  await client.end();
   await until(() => reader.hasReached(12));
   expect(reader.positions).toEqual(numbersUpTo(12));
 });
@@ -451,24 +426,17 @@ test.each([
 
 test('places are limited by address and in all, and are given back', async () => {
   const [server, crowded] = await startServers({ streamsPerAddress: 2 }, { streams: 1 });
-  const readers = [await readStream(stream(server)), await readStream(stream(server))];
+  const [first] = [await readStream(stream(server)), await readStream(stream(server))];
   const alone = await readStream(stream(crowded));
-  const rejected = await fetch(stream(server));
-  expect(rejected.status).toBe(429);
-  expect(rejected.headers.get('retry-after')).toBe('2');
-  expect(await rejected.json()).toMatchObject({
-    error: 'TOO_MANY_CONNECTIONS',
-    message: expect.stringMatching(/Your address has 2 streams open/),
-  });
-  expect(await (await fetch(stream(crowded))).json()).toMatchObject({
-    message: expect.stringMatching(/All 1 streams/),
-  });
-  await readers[0]?.disconnect();
+  const path = '/v2/messages/stream';
+  const rejected = await server.ask(path);
+  expect(rejected.headers['retry-after']).toBe('2');
+  const { message } = expectError(rejected, 429, 'TOO_MANY_CONNECTIONS');
+  expect(message).toMatch(/Your address has 2 streams open/);
+  expect((await crowded.ask(path)).json().message).toMatch(/All 1 streams/);
+  expect((await server.ask('/v2/messages')).status).toBe(200);
+  await first.disconnect();
   await alone.disconnect();
-  for (const { url } of [server, crowded]) {
-    await until(async () => (await fetch(stream({ url }), { method: 'HEAD' })).status === 200);
-  }
-  expect((await fetch(`${server.url}/v2/messages?sourceChainSelector=${sepolia.chainSelector}`)).status).toBe(
-    200,
-  );
+  for (const { ask } of [server, crowded])
+    await until(async () => (await ask(path, { method: 'HEAD' })).status === 200);
 });

@@ -83,13 +83,30 @@ describe('tokens', () => {
   });
 });
 
+test('networks have the pages of their block explorer, as lanescan.yaml changes them', async () => {
+  const urls = async () => {
+    const { data } = await ask<NetworkList>('/v2/networks?active=true');
+    return data.map(({ explorerUrls }) => explorerUrls?.transaction ?? null);
+  };
+  expect(await urls()).toEqual(['https://testnet.snowtrace.io/tx/{}', 'https://sepolia.etherscan.io/tx/{}']);
+  const own = { [fuji.name]: 'none', sepolia: 'https://own.example/x/' };
+  defineBlockExplorers(readSetting(explorersSetting, own, ['explorers']));
+  expect(await urls()).toEqual([null, 'https://own.example/x/tx/{}']);
+  const hostile = { sepolia: 'javascript:alert(1)' };
+  expect(() => readSetting(explorersSetting, hostile, ['explorers'])).toThrow(
+    'explorers.sepolia is "javascript:',
+  );
+});
+
 const found = async (text: string) => (await ask<Lookup>(`/v2/lookup?text=${encodeURIComponent(text)}`)).data;
+/** As the list shows it. */
+const shortened = (text: string, first = 6) => `${text.slice(0, first)}…${text.slice(-4)}`;
 
 describe('a text is looked up', () => {
   const id = message.messageId;
 
   test.each([
-    ['shortened', `${id.slice(0, 6)}…${id.slice(-4)}`],
+    ['shortened', shortened(id)],
     ['with dots', `${id.slice(2, 8)}...${id.slice(-4)}`],
     ['by its beginning', id.slice(0, 9)],
   ])('a message id %s', async (_, text) => {
@@ -98,14 +115,17 @@ describe('a text is looked up', () => {
     ]);
   });
 
-  test('a sender and a transaction as the list shows them', async () => {
-    const { sender, sendTransactionHash: hash } = message;
-    expect(await found(`${sender.slice(0, 6)}…${sender.slice(-4)}`)).toMatchObject([
-      { kind: 'address', value: sender },
-    ]);
-    expect(await found(`${hash.slice(0, 6)}…${hash.slice(-4)}`)).toMatchObject([
-      { kind: 'transaction', value: hash },
-    ]);
+  const onSolana = makeMessage({ number: 8, sourceNetworkInfo: solanaDevnet, destNetworkInfo: fuji });
+  test.each([
+    ['EVM', message, 6],
+    ['Solana', onSolana, 4],
+  ])('a sender and a transaction of %s as the list shows them', async (_family, sent, first) => {
+    await server.store.apply([makeSnapshot(sent)]);
+    const { sender, sendTransactionHash: hash } = sent;
+    expect(await found(shortened(sender, first))).toMatchObject([{ kind: 'address', value: sender }]);
+    expect(await found(shortened(hash))).toMatchObject([{ kind: 'transaction', value: hash }]);
+    const elsewhere = sender.endsWith('2') ? '3' : '2';
+    expect(await found(`${shortened(sender, first).slice(0, -1)}${elsewhere}`)).toEqual([]);
   });
 
   test('a symbol, a fee token, an on-ramp and a router', async () => {
@@ -136,21 +156,6 @@ describe('a text is looked up', () => {
   });
 });
 
-test('networks have the pages of their block explorer, as lanescan.yaml changes them', async () => {
-  const urls = async () => {
-    const { data } = await ask<NetworkList>('/v2/networks?active=true');
-    return data.map(({ explorerUrls }) => explorerUrls?.transaction ?? null);
-  };
-  expect(await urls()).toEqual(['https://testnet.snowtrace.io/tx/{}', 'https://sepolia.etherscan.io/tx/{}']);
-  const own = { [fuji.name]: 'none', sepolia: 'https://own.example/x/' };
-  defineBlockExplorers(readSetting(explorersSetting, own, ['explorers']));
-  expect(await urls()).toEqual([null, 'https://own.example/x/tx/{}']);
-  const hostile = { sepolia: 'javascript:alert(1)' };
-  expect(() => readSetting(explorersSetting, hostile, ['explorers'])).toThrow(
-    'explorers.sepolia is "javascript:',
-  );
-});
-
 test('browsers get pages with status 404, and programs JSON', async () => {
   const browser = { headers: { accept: 'text/html,*/*;q=0.8' } };
   for (const path of ['/nope', `/message/0x${'1'.repeat(64)}`, '/message/nonsense']) {
@@ -166,18 +171,4 @@ test('browsers get pages with status 404, and programs JSON', async () => {
   expect((await server.ask('/v2/nope', browser)).json()).toMatchObject({ error: 'NOT_FOUND' });
   expect((await server.ask('/robots.txt')).text).toContain('Disallow: /v2/');
   expect((await server.ask('/favicon.ico')).headers['content-type']).toContain('image/svg+xml');
-});
-
-test('a text is looked up: an account and a signature of Solana as the list shows them', async () => {
-  const sent = makeMessage({ number: 8, sourceNetworkInfo: solanaDevnet, destNetworkInfo: fuji });
-  await server.store.apply([makeSnapshot(sent)]);
-  const { sender, sendTransactionHash: signature } = sent;
-  expect(await found(`${sender.slice(0, 4)}…${sender.slice(-4)}`)).toMatchObject([
-    { kind: 'address', value: sender },
-  ]);
-  expect(await found(`${signature.slice(0, 6)}...${signature.slice(-4)}`)).toMatchObject([
-    { kind: 'transaction', value: signature },
-  ]);
-  const elsewhere = sender.endsWith('z') ? 'y' : 'z';
-  expect(await found(`${sender.slice(0, 4)}…${sender.slice(-4, -1)}${elsewhere}`)).toEqual([]);
 });

@@ -1,6 +1,6 @@
 /** The search over HTTP: its paths, its filters, and the spellings of addresses. */
 import { describe, expect, test } from 'vitest';
-import { filterNames, filterTable } from '../../../src/domain/filters/filter-table.ts';
+import { filterNames } from '../../../src/domain/filters/filter-table.ts';
 import { compareNewestFirst, matches } from '../../../src/domain/filters/matches.ts';
 import { parseSearch, type RawParameters } from '../../../src/domain/filters/search-parameters.ts';
 import type { Message } from '../../../src/domain/message.ts';
@@ -39,7 +39,7 @@ describe('the path of the search', () => {
     '/messages/',
     '//messages',
     '/v2/messages?',
-  ])('%s is answered', async (path) => {
+  ])('%s is answered, with parameters and without', async (path) => {
     const answer = await server.ask(path);
     expect(answer.status).toBe(200);
     expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
@@ -47,13 +47,8 @@ describe('the path of the search', () => {
     expect(Object.keys(body)).toEqual(['data', 'pagination']);
     expect(body.pagination).toEqual({ limit: 20, hasNextPage: true, cursor: expect.any(String) });
     expect(ids(body.data)).toEqual(ids(newestFirst.slice(0, 20)));
-  });
-
-  test('parameters work behind every form of it', async () => {
-    for (const path of ['//v2/messages/', '/messages/', '/v2//messages']) {
-      const { data } = (await server.ask(`${path}?limit=2&view=summary`)).json<SearchBody>();
-      expect(ids(data)).toEqual(ids(newestFirst.slice(0, 2)));
-    }
+    const two = await server.ask(`${path.replace('?', '')}?limit=2&view=summary`);
+    expect(ids(two.json<SearchBody>().data)).toEqual(ids(newestFirst.slice(0, 2)));
   });
 
   test('one message is found under both paths, in any letter case of its id', async () => {
@@ -224,10 +219,6 @@ describe('filters', () => {
     const used = new Set(filterCases.flatMap(({ filters }) => filters.map(([name]) => name)));
     expect(used).toEqual(new Set(filterNames));
   });
-
-  test.each(filterNames)('the documented example of %s is accepted', async (name) => {
-    await search([[name, filterTable[name].example]]);
-  });
 });
 
 describe('an address is found in every spelling of its family', () => {
@@ -245,17 +236,6 @@ describe('an address is found in every spelling of its family', () => {
     const [first = [], ...others] = await Promise.all(spellings.map((text) => search([[name, text]])));
     expect(first.length).toBeGreaterThan(20);
     for (const found of others) expect(ids(found)).toEqual(ids(first));
-  });
-
-  test('base58 counts letter case: another case is another address or none', async () => {
-    const swapped = svmToEvm.sender.replace(/[a-zA-Z]/g, (letter) =>
-      letter === letter.toLowerCase() ? letter.toUpperCase() : letter.toLowerCase(),
-    );
-    for (const text of [swapped, svmToEvm.sender.toLowerCase(), svmToEvm.sender.toUpperCase()]) {
-      const { status, text: body } = await server.ask(`/v2/messages?sender=${text}`);
-      expect([200, 400]).toContain(status);
-      expect(body).not.toContain(svmToEvm.messageId);
-    }
   });
 });
 

@@ -196,17 +196,12 @@ describe('over HTTP', () => {
 
 describe('behind a proxy', () => {
   test('two servers on one database do not share counts: a client gets the limit of each', async () => {
-    const servers = [
-      await serve({ rateLimit: few, trustProxy: 1 }),
-      await serve({ rateLimit: few, trustProxy: 1 }),
-    ];
-    const client = from('192.0.2.77');
-    for (const server of servers) {
-      for (let request = 0; request < few.burst; request++) {
-        expect((await server.ask('/v2/messages', client)).status).toBe(200);
-      }
+    const limited = { rateLimit: few, trustProxy: 1 };
+    for (const server of [await serve(limited), await serve(limited)]) {
+      const ask = () => server.ask('/v2/messages', from('192.0.2.77'));
+      expect(await statuses([ask(), ask(), ask()])).toEqual([200, 200, 200]);
+      expectLimited(await ask());
     }
-    for (const server of servers) expectLimited(await server.ask('/v2/messages', client));
   });
 
   const left = async (server: RunningServer, forwarded: string) =>
@@ -218,44 +213,32 @@ describe('behind a proxy', () => {
     expect(server.log.filter((line) => line.includes('trustProxy'))).toHaveLength(1);
   });
 
-  test.each<[string, TrustProxy]>([
-    ['one hop', 1],
-    ['its address', ['127.0.0.1']],
-    ['its network', ['127.0.0.0/8', '10.0.0.0/8']],
-  ])(
-    'trusted by %s, the address that it has added is the client; what stands before it is hearsay',
-    async (_how, trustProxy) => {
-      const server = await serve({ rateLimit: few, trustProxy });
-      expect(await left(server, '192.0.2.1')).toBe('2');
-      expect(await left(server, '192.0.2.2')).toBe('2');
-      expect(await left(server, '203.0.113.9, 192.0.2.1')).toBe('1');
-      expect(await left(server, '203.0.113.10,198.51.100.7, 192.0.2.1')).toBe('0');
-      expect(await left(server, '2001:db8::1')).toBe('2');
-      expect(await left(server, '2001:db8::ffff')).toBe('1');
-      expect(await left(server, '::ffff:192.0.2.2')).toBe('1');
-      const requests = server.log.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'request');
-      expect(requests.map(({ client }) => client).slice(0, 3)).toEqual([
-        '192.0.2.1',
-        '192.0.2.2',
-        '192.0.2.1',
-      ]);
-    },
-  );
-
-  test('what is no address does not make a client', async () => {
-    const server = await serve({ rateLimit: few, trustProxy: 1 });
-    expect([await left(server, 'a'), await left(server, '<b>'), await left(server, '1.2.3.4.5')]).toEqual([
-      '2',
-      '1',
-      '0',
-    ]);
-  });
-
-  test('two hops look past both', async () => {
-    const server = await serve({ rateLimit: few, trustProxy: 2 });
-    expect(await left(server, '192.0.2.1, 10.0.0.1')).toBe('2');
-    expect(await left(server, '192.0.2.1, 10.0.0.2')).toBe('1');
-    expect(await left(server, '192.0.2.3, 10.0.0.2')).toBe('2');
+  /** What is left to the client after a request that came with each of these, one after the other. */
+  const added = {
+    '192.0.2.1': 2,
+    '192.0.2.2': 2,
+    '203.0.113.9, 192.0.2.1': 1,
+    '203.0.113.10,198.51.100.7, 192.0.2.1': 0,
+    '2001:db8::1': 2,
+    '2001:db8::ffff': 1,
+    '::ffff:192.0.2.2': 1,
+  };
+  const noAddresses = { a: 2, '<b>': 1, '1.2.3.4.5': 0 };
+  const passed = { '192.0.2.1, 10.0.0.1': 2, '192.0.2.1, 10.0.0.2': 1, '192.0.2.3, 10.0.0.2': 2 };
+  test.each<[claim: string, TrustProxy, leftAfter: Readonly<Record<string, number>>]>([
+    ['one hop: the address that it has added is the client, what comes before is hearsay', 1, added],
+    ['its address: the same', ['127.0.0.1'], added],
+    ['its network: the same', ['127.0.0.0/8', '10.0.0.0/8'], added],
+    ['one hop: what is no address does not make a client', 1, noAddresses],
+    ['two hops: it looks past both', 2, passed],
+  ])('trusted by %s', async (_claim, trustProxy, leftAfter) => {
+    const server = await serve({ rateLimit: few, trustProxy });
+    for (const [forwarded, count] of Object.entries(leftAfter))
+      expect(await left(server, forwarded), forwarded).toBe(String(count));
+    if (leftAfter !== added) return;
+    const requests = server.log.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'request');
+    const clients = requests.map(({ client }) => client);
+    expect(clients.slice(0, 3)).toEqual(['192.0.2.1', '192.0.2.2', '192.0.2.1']);
   });
 });
 
@@ -267,18 +250,17 @@ describe('an API key', () => {
 
   test('has a limit of its own, in either header, wherever it comes from', async () => {
     const server = await serve({ rateLimit: { ...few, burst: 1 }, apiKeys, trustProxy: 1 });
-    const bearer = await server.ask('/nothing', { headers: { Authorization: 'Bearer battery' } });
-    expect(bearer.headers['ratelimit-policy']).toBe('"key";q=7;w=700');
-    expect(bearer.headers.ratelimit).toMatch(/^"key";r=6;/);
-    const header = await server.ask('/nothing', {
-      headers: { 'X-API-Key': 'battery', 'X-Forwarded-For': '192.0.2.1' },
-    });
-    expect(header.headers.ratelimit).toMatch(/^"key";r=5;/);
-    const partner = await server.ask('/nothing', { headers: { 'X-API-Key': 'correct horse' } });
-    expect(partner.headers.ratelimit).toMatch(/^"key";r=4;/);
-    for (let left = 3; left >= 0; left--)
-      await server.ask('/nothing', { headers: { 'X-API-Key': 'correct horse' } });
-    expectLimited(await server.ask('/nothing', { headers: { 'X-API-Key': 'correct horse' } }));
+    const partner = { 'X-API-Key': 'correct horse' };
+    for (const [headers, left] of [
+      [{ Authorization: 'Bearer battery' }, 6],
+      [{ 'X-API-Key': 'battery', 'X-Forwarded-For': '192.0.2.1' }, 5],
+      ...[4, 3, 2, 1, 0].map((left) => [partner, left] as const),
+    ] as const) {
+      const answer = await server.ask('/nothing', { headers });
+      expect(answer.headers['ratelimit-policy']).toBe(`"key";${left > 4 ? 'q=7;w=700' : 'q=5;w=500'}`);
+      expect(answer.headers.ratelimit).toMatch(new RegExp(`^"key";r=${left};`));
+    }
+    expectLimited(await server.ask('/nothing', { headers: partner }));
     expect((await server.ask('/nothing')).status).toBe(404);
   });
 
@@ -309,6 +291,8 @@ describe('an API key', () => {
 
 describe('the settings', () => {
   const read = (text: string, environment = {}) => readConfig({ config: configFile(text) }, environment);
+  const readApiKeys = (value: unknown) => readSetting(settings.apiKeys, value, ['apiKeys']);
+  const key = { name: 'a', sha256: hash('k'), perSecond: 1, burst: 2 };
 
   test('come from lanescan.yaml, with the documented defaults', () => {
     expect(read('')).toMatchObject({
@@ -316,11 +300,15 @@ describe('the settings', () => {
       apiKeys: [],
       trustProxy: false,
     });
-    expect(read('rateLimit: {burst: 9}\ntrustProxy: ["10.0.0.0/8"]')).toMatchObject({
-      rateLimit: { perSecond: 50, burst: 9, loopback: false },
+    expect(read('rateLimit: {perSecond: 0.5, loopback: true}\ntrustProxy: ["10.0.0.0/8"]')).toMatchObject({
+      rateLimit: { perSecond: 0.5, burst: 200, loopback: true },
       trustProxy: ['10.0.0.0/8'],
     });
-    expect(read('trustProxy: 1', { LANESCAN_TRUST_PROXY: '2' }).trustProxy).toBe(2);
+    expect(read('rateLimit: {burst: 9}').rateLimit).toMatchObject({ perSecond: 50, burst: 9 });
+    expect(read('rateLimit: false').rateLimit).toBe(false);
+    const proxies = (text: string) => read('trustProxy: 1', { LANESCAN_TRUST_PROXY: text }).trustProxy;
+    expect(['2', '10.0.0.0/8, ::1'].map(proxies)).toEqual([2, ['10.0.0.0/8', '::1']]);
+    expect(readApiKeys([{ ...key, sha256: key.sha256.toUpperCase() }])).toEqual([key]);
   });
 
   test('a wrong one is named with what it takes; a key in place of its hash is not repeated', () => {
@@ -329,21 +317,6 @@ describe('the settings', () => {
     const withKey = 'apiKeys: [{name: a, sha256: my-secret-key, perSecond: 1, burst: 1}]';
     expect(() => read(withKey)).toThrow(/^apiKeys\[0\]\.sha256 in \S+:1 is not valid\.$/);
     expect(() => read('apiKey: []')).toThrow(/^apiKey in \S+:1 is an unknown key/);
-  });
-
-  const readApiKeys = (value: unknown) => readSetting(settings.apiKeys, value, ['apiKeys']);
-  const key = { name: 'a', sha256: hash('k'), perSecond: 1, burst: 2 };
-
-  test('take what they say they take', () => {
-    expect(read('rateLimit: false').rateLimit).toBe(false);
-    expect(read('rateLimit: {perSecond: 0.5, loopback: true}').rateLimit).toEqual({
-      perSecond: 0.5,
-      burst: 200,
-      loopback: true,
-    });
-    const proxies = (text: string) => read('', { LANESCAN_TRUST_PROXY: text }).trustProxy;
-    expect(['2', '10.0.0.0/8, ::1'].map(proxies)).toEqual([2, ['10.0.0.0/8', '::1']]);
-    expect(readApiKeys([{ ...key, sha256: key.sha256.toUpperCase() }])).toEqual([key]);
   });
 
   test.each([

@@ -64,8 +64,10 @@ describe('configuration', () => {
     ['a wrong value in the environment', '', { PORT: '70000' }, /PORT is 70000\. It takes a port/],
     ['a file that is a list', '- 1', {}, /is not a mapping of keys to values/],
     ['broken YAML', 'port: [1', {}, /is not valid YAML/],
+    ['a file that is missing', null, {}, /Cannot read the configuration \/nowhere\/lanescan.yaml/],
   ])('%s fails at the start, in one line', async (_what, text, env, expected) => {
-    const { code, stderr } = await lanescan(['search', '--config', configFile(text)], { env: { ...env } });
+    const config = text === null ? '/nowhere/lanescan.yaml' : configFile(text);
+    const { code, stderr } = await lanescan(['search', '--config', config], { env: { ...env } });
     expect(stderr).toMatch(expected);
     expect(stderr.trimEnd().split('\n')).toHaveLength(1);
     expect(code).toBe(1);
@@ -114,13 +116,14 @@ describe('configuration', () => {
       replicaUrls: ['postgresql://me:secret@db.example/lanescan'],
       origins: { database: 'DATABASE_URL_FILE' },
     });
-    const both = await operatorErrorOf(() => readConfig({}, { DATABASE_URL: 'x', DATABASE_URL_FILE: file }));
-    expect(both.message).toBe('DATABASE_URL and DATABASE_URL_FILE are both set.');
-    const none = await operatorErrorOf(() => readConfig({}, { DATABASE_URL_FILE: `${file}.none` }));
-    expect(none.message).toMatch(/Cannot read \S+\.none, which DATABASE_URL_FILE names: ENOENT/);
+    const errorOf = async (env: Record<string, string>) =>
+      (await operatorErrorOf(() => readConfig({}, env))).message;
+    const both = 'DATABASE_URL and DATABASE_URL_FILE are both set.';
+    expect(await errorOf({ DATABASE_URL: 'x', DATABASE_URL_FILE: file })).toBe(both);
+    const none = /Cannot read \S+\.none, which DATABASE_URL_FILE names: ENOENT/;
+    expect(await errorOf({ DATABASE_URL_FILE: `${file}.none` })).toMatch(none);
     writeFileSync(file, '\n');
-    const empty = await operatorErrorOf(() => readConfig({}, { DATABASE_URL_FILE: file }));
-    expect(empty.message).toContain('is empty');
+    expect(await errorOf({ DATABASE_URL_FILE: file })).toContain('is empty');
   });
 
   test('`lanescan config` prints every setting with its origin, and no secret', async () => {
@@ -202,12 +205,6 @@ ${sepoliaYaml('https://rpc.example/v3/rpc-key-123456')}`);
     ['LANESCAN_PORT_8080', '8080'],
   ])('%s=%s is a mistake still', (name, value) => {
     expect(() => readConfig({ config: configFile('') }, { [name]: value })).toThrow(name);
-  });
-
-  test('a file that is named but missing is a mistake', async () => {
-    const { code, stderr } = await lanescan(['search', '--config', '/nowhere/lanescan.yaml']);
-    expect(stderr).toMatch(/Cannot read the configuration \/nowhere\/lanescan.yaml/);
-    expect(code).toBe(1);
   });
 });
 

@@ -38,23 +38,18 @@ function failureOf(
 }
 
 test('a failed execution that was recorded on devnet: the receiver ran out of compute units', () => {
-  const failure: ProgramFailure = {
-    offRamp: OFF_RAMP,
-    roles,
-    error: '{"InstructionError":[1,"ComputationalBudgetExceeded"]}',
-    logs: [
-      `Program ${OFF_RAMP} invoke [1]`,
-      'Program log: Instruction: Execute',
-      `Program ${POOL} invoke [2]`,
-      `Program ${POOL} success`,
-      `Program ${RECEIVER} invoke [2]`,
-      'Program log: Instruction: CcipReceive',
-      `Program ${RECEIVER} consumed 158067 of 158067 compute units`,
-      `Program ${RECEIVER} failed: Computational budget exceeded`,
-      `Program ${OFF_RAMP} consumed 379850 of 379850 compute units`,
-      `Program ${OFF_RAMP} failed: Computational budget exceeded`,
-    ],
-  };
+  const failure = failedWith('{"InstructionError":[1,"ComputationalBudgetExceeded"]}', [
+    `Program ${OFF_RAMP} invoke [1]`,
+    'Program log: Instruction: Execute',
+    `Program ${POOL} invoke [2]`,
+    `Program ${POOL} success`,
+    `Program ${RECEIVER} invoke [2]`,
+    'Program log: Instruction: CcipReceive',
+    `Program ${RECEIVER} consumed 158067 of 158067 compute units`,
+    `Program ${RECEIVER} failed: Computational budget exceeded`,
+    `Program ${OFF_RAMP} consumed 379850 of 379850 compute units`,
+    `Program ${OFF_RAMP} failed: Computational budget exceeded`,
+  ]);
   expect(programFailureReason(failure, 80_000)).toMatchObject({
     code: 'out-of-compute',
     text: 'The receiver ran out of compute units: it used all 158,067 that were left; the message asks for 80,000 for its receiver.',
@@ -187,12 +182,15 @@ describe('who raised it cannot be feigned', () => {
   });
 
   test("another instruction's error says nothing about the message", () => {
-    const later = programFailureReason(failureOf(6017, [POOL, RECEIVER]));
-    expect(later).toMatchObject({
-      saidBy: 'other-instruction',
-      advice: expect.stringContaining('in a separate transaction'),
-    });
-    expect(later.text).not.toMatch(/rate limit/);
+    for (const failure of [failureOf(6017, [POOL, RECEIVER]), failureOf(6001, [RECEIVER])]) {
+      const later = programFailureReason(failure);
+      expect(later).toMatchObject({
+        text: expect.stringMatching(/^Another instruction of the same transaction failed/),
+        ...{ saidBy: 'other-instruction', fixableBy: 'anyone' },
+        advice: expect.stringContaining('in a separate transaction'),
+      });
+      expect(later.text).not.toMatch(/rate limit/);
+    }
   });
 
   test('words of a program stay in their quotation marks', () => {
@@ -203,12 +201,7 @@ describe('who raised it cannot be feigned', () => {
   });
 });
 
-test('a later instruction, a log without its end, and an error that is none', () => {
-  const later = failureOf(6001, [RECEIVER]);
-  expect(programFailureReason(later)).toMatchObject({
-    text: expect.stringMatching(/^Another instruction of the same transaction failed/),
-    fixableBy: 'anyone',
-  });
+test('a log without its end, and an error that is none', () => {
   const cut = failedWith(custom(6001), ['Log truncated']);
   expect(programFailureReason(cut)).toMatchObject({
     code: 'program-error',

@@ -100,16 +100,13 @@ it('limit is 20 and view full unless told', () => {
 describe('each filter', () => {
   describe.each(filterNames)('%s', (name) => {
     const kind = filterTable[name].kind.noun ?? 'switch';
-    it('takes its example', () => {
-      expect(() => parseSearch({ [name]: filterTable[name].example })).not.toThrow();
-    });
     test.each(accepted[kind])('takes %s', (text, value) => {
       const filters = value === undefined ? {} : { [name]: value };
       expect(parseSearch({ [name]: text })).toEqual({ filters, view: 'full', limit: 20, after: null });
     });
   });
 
-  it('combines with all others', () => {
+  it('takes its example, and combines with all others', () => {
     const all = Object.fromEntries(filterNames.map((name) => [name, filterTable[name].example]));
     const { filters } = parseSearch({ ...all, sentBefore: '2026-02-01T00:00:00Z' });
     expect(Object.keys(filters).sort()).toEqual([...filterNames].sort());
@@ -133,18 +130,10 @@ describe('times with finer digits than milliseconds', () => {
   const nanoseconds = (text: string) => BigInt(text.padEnd(9, '0'));
 
   test.each<[string, number]>([
-    ['000', 0],
     ['0000', 0],
-    ['000000000', 0],
-    ['000000001', 1],
     ['0001', 1],
-    ['001', 1],
     ['0010', 1],
-    ['001000001', 2],
-    ['0019', 2],
     ['123456', 124],
-    ['289', 289],
-    ['999', 999],
     ['9990', 999],
     ['999000001', 1000],
     ['999999999', 1000],

