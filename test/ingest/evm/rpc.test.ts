@@ -73,7 +73,7 @@ describe('an endpoint without faults', () => {
     expect(node.calls.map(({ method }) => method)).not.toContain('eth_getLogs');
   });
 
-  test('gets user and password of its URL in a header, and no error shows them or the key', async () => {
+  test('gets path and query of its URL, user and password in a header, and no error shows them', async () => {
     const node = await startFaultyNode();
     const url = new URL(`http://us%20er:pass%3Aword@${node.host}/v3/secret-key?token=hidden-token`);
     const chain = openChain([node], { rpc: [url] }, { userAgent: 'lanescan/9' });
@@ -81,6 +81,7 @@ describe('an endpoint without faults', () => {
     const [request] = node.requests;
     expect(request?.headers.authorization).toBe(`Basic ${Buffer.from('us er:pass:word').toString('base64')}`);
     expect(request?.headers['user-agent']).toBe('lanescan/9');
+    expect(request?.url).toBe('/v3/secret-key?token=hidden-token');
     node.methods.eth_getLogs = () => {
       throw rpcError(-32000, 'nothing for secret-key, hidden-token or pass%3Aword\u001b[31m');
     };
