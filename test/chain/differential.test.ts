@@ -22,7 +22,7 @@ import {
   versions,
 } from '../lab/lab.ts';
 import { CCIPAPIClient, networkInfo, type SdkRequest } from '../lab/sdk.ts';
-import { silent } from '../lab/sdk-chain.ts';
+import { type SdkMessage, silent } from '../lab/sdk-chain.ts';
 import { listenWith } from '../listening.ts';
 import { labSource } from './indexing.ts';
 import { type History, readHistory } from './lab-history.ts';
@@ -83,11 +83,7 @@ async function requestOf(message: SentMessage): Promise<SdkRequest> {
 }
 
 /** A message of the client has whatever its version has. */
-interface ClientMessage {
-  readonly messageId: string;
-  readonly sender: string;
-  readonly receiver: string;
-  readonly sequenceNumber: bigint;
+interface ClientMessage extends Pick<SdkMessage, 'messageId' | 'sender' | 'receiver' | 'sequenceNumber'> {
   readonly nonce?: bigint;
   readonly data: string;
   readonly feeToken: string;
@@ -96,7 +92,8 @@ interface ClientMessage {
   readonly ccipReceiveGasLimit: number;
   readonly allowOutOfOrderExecution: boolean;
   readonly finality?: 'finalized' | 'safe' | number;
-  readonly sourceTokenData: readonly Hex[];
+  /** Up to 1.5. */
+  readonly sourceTokenData?: readonly Hex[];
   readonly tokenAmounts: readonly {
     readonly token: string;
     readonly amount: bigint;
@@ -203,51 +200,45 @@ function clientExtraArgs20(message: ClientMessage): Message['extraArgs'] {
 
 async function clientTransfers(sent: SentMessage, message: ClientMessage): Promise<TokenAmount[]> {
   const client = await lab.network(sent.from).sdk();
+  const selector = lab.network(lab.laneOf(sent).to).selector;
+  const addressIn = (bytes: Hex) => decodeAbiParameters(parseAbiParameters('address'), bytes)[0];
   return Promise.all(
     message.tokenAmounts.map(async (transfer, index): Promise<TokenAmount> => {
+      const { token, sourcePoolAddress, destTokenAddress, extraData } = transfer;
       const amount = String(transfer.amount);
-      switch (sent.version) {
-        case '1.2': {
-          const selector = lab.network(lab.laneOf(sent).to).selector;
-          const args = [selector, transfer.token];
-          return {
-            sourceTokenAddress: transfer.token,
-            destTokenAddress: zeroAddress,
-            sourcePoolAddress: await sent.ramps.onRamp.read<Hex>('getPoolBySourceToken', args),
-            amount,
-            extraData: message.sourceTokenData[index] ?? null,
-            destGasAmount: null,
-          };
-        }
-        case '1.5': {
-          const [told] = decodeAbiParameters(
-            parseAbiParameters('(bytes pool, bytes token, bytes extraData, uint64 gas)'),
-            message.sourceTokenData[index] ?? '0x',
-          );
-          const addressIn = (bytes: Hex) => decodeAbiParameters(parseAbiParameters('address'), bytes)[0];
-          return {
-            sourceTokenAddress: transfer.token,
-            destTokenAddress: addressIn(told.token),
-            sourcePoolAddress: addressIn(told.pool),
-            amount,
-            extraData: told.extraData,
-            destGasAmount: String(told.gas),
-          };
-        }
-        default:
-          return {
-            sourceTokenAddress: await client.getTokenForTokenPool(transfer.sourcePoolAddress),
-            destTokenAddress: transfer.destTokenAddress,
-            sourcePoolAddress: transfer.sourcePoolAddress,
-            amount,
-            extraData: transfer.extraData,
-            destGasAmount: String(
-              sent.version === '1.6'
-                ? transfer.destGasAmount
-                : message.receipts[message.verifierBlobs.length]?.destGasLimit,
-            ),
-          };
+      const data = message.sourceTokenData?.[index] ?? '0x';
+      if (sent.version === '1.2')
+        return {
+          sourceTokenAddress: token,
+          destTokenAddress: zeroAddress,
+          sourcePoolAddress: await sent.ramps.onRamp.read<Hex>('getPoolBySourceToken', [selector, token]),
+          amount,
+          extraData: data,
+          destGasAmount: null,
+        };
+      if (sent.version === '1.5') {
+        const [told] = decodeAbiParameters(
+          parseAbiParameters('(bytes pool, bytes token, bytes extraData, uint64 gas)'),
+          data,
+        );
+        return {
+          sourceTokenAddress: token,
+          destTokenAddress: addressIn(told.token),
+          sourcePoolAddress: addressIn(told.pool),
+          amount,
+          extraData: told.extraData,
+          destGasAmount: String(told.gas),
+        };
       }
+      const poolReceipt = message.receipts?.[message.verifierBlobs.length];
+      return {
+        sourceTokenAddress: await client.getTokenForTokenPool(sourcePoolAddress),
+        destTokenAddress,
+        sourcePoolAddress,
+        amount,
+        extraData,
+        destGasAmount: String(sent.version === '1.6' ? transfer.destGasAmount : poolReceipt?.destGasLimit),
+      };
     }),
   );
 }

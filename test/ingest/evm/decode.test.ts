@@ -193,28 +193,17 @@ function encoded20({
       : concat([
           '0x01',
           numberToHex(amount, { size: 32 }),
-          prefixed(pad(pool)),
-          prefixed(pad(token)),
-          prefixed(destToken),
-          prefixed(to),
+          ...[pad(pool), pad(token), destToken, to].map((address) => prefixed(address)),
           prefixed('0x12', 2),
         ]);
   return concat([
     version,
-    numberToHex(BigInt(sourceSelector), { size: 8 }),
-    numberToHex(BigInt(dest.selector), { size: 8 }),
-    numberToHex(5, { size: 8 }),
-    numberToHex(500_000, { size: 4 }),
-    numberToHex(200_000, { size: 4 }),
+    ...[sourceSelector, dest.selector, 5].map((number) => numberToHex(BigInt(number), { size: 8 })),
+    ...[500_000, 200_000].map((gas) => numberToHex(gas, { size: 4 })),
     finality,
     zeroHash,
-    prefixed(pad(contracts.onRamp20.address)),
-    prefixed(offRamp),
-    prefixed(pad(sender)),
-    prefixed(to),
-    prefixed('0x', 2),
-    prefixed(transfer, 2),
-    prefixed('0x1234', 2),
+    ...[pad(contracts.onRamp20.address), offRamp, pad(sender), to].map((address) => prefixed(address)),
+    ...(['0x', transfer, '0x1234'] as const).map((bytes) => prefixed(bytes, 2)),
     trailing,
   ]);
 }
