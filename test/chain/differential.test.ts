@@ -1,16 +1,15 @@
 // @module-tag slow: starts chain nodes and compares every message with the official client
 import { decodeAbiParameters, getAddress, parseAbi, parseAbiParameters, toHex, zeroAddress } from 'viem';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Executed, Fact, RangeFact, Sent, SentMessage as SentRecord } from '../../src/domain/facts.ts';
 import type { Message, NetworkInfo, TokenAmount, Verifiers } from '../../src/domain/message.ts';
 import { networkBySelector } from '../../src/domain/networks/networks.ts';
 import {
   createDecoder,
-  type Decoder,
   readExecutionThreshold,
   readVerifierPolicy,
 } from '../../src/ingest/evm/decode/decoder.ts';
-import type { Chain, ChainNode, Hex } from '../../src/ingest/evm/rpc/chain.ts';
+import type { ChainNode, Hex } from '../../src/ingest/evm/rpc/chain.ts';
 import { createChain } from '../../src/ingest/evm/rpc/node.ts';
 import {
   type Execution,
@@ -28,31 +27,21 @@ import { labSource } from './indexing.ts';
 import { type History, readHistory } from './lab-history.ts';
 
 let lab: Lab;
-const chains: Partial<Record<'a' | 'b', { chain: Chain; decoder: Decoder }>> = {};
-
 beforeAll(async () => {
   lab = await startLab();
-  for (const network of lab.networks) {
-    const chain = createChain(labSource(network), { userAgent: 'test' });
-    chains[network.key] = { chain, decoder: createDecoder(chain.network) };
-  }
 });
-afterAll(async () => {
-  for (const entry of Object.values(chains)) entry.chain.close();
-  await lab?.stop();
-});
+afterAll(() => lab?.stop());
 
 /** All that a network says, and whatever else is asked of its node. */
 async function read<T>(
   key: 'a' | 'b',
   ask: (node: ChainNode, decoded: History & { readonly facts: readonly Fact[] }) => Promise<T>,
 ): Promise<T> {
-  const entry = chains[key];
-  if (!entry) throw new Error('The lab is not there.');
-  const { chain, decoder } = entry;
+  const chain = createChain(labSource(lab.network(key)), { userAgent: 'test' });
+  onTestFinished(() => chain.close());
   return chain.run(async (node) => {
     const history = await readHistory(node, chain, lab.network(key));
-    const { facts, unreadable } = await decoder.decode(node, history.logs, history.book);
+    const { facts, unreadable } = await createDecoder(chain.network).decode(node, history.logs, history.book);
     expect(unreadable).toEqual([]);
     return ask(node, { ...history, facts });
   });

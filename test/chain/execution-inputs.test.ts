@@ -284,24 +284,16 @@ describe('when it cannot be served', () => {
 
   test('a batch of which some messages are missing names their numbers', { tags: 'slow' }, async () => {
     const messages = [11, 12, 13, 14, 15, 16].map((number) => messageOf(number));
-    const [first, second, , fourth, , sixth] = messages as [
-      Message,
-      Message,
-      Message,
-      Message,
-      Message,
-      Message,
-    ];
-    await server.store.apply([committed(messages), sent16(second), makeSnapshot(fourth), makeSent(sixth)]);
+    const messageAt = (place: number) => messages[place] as Message;
+    const second = messageAt(1);
+    const others = [makeSnapshot(messageAt(3)), makeSent(messageAt(5))];
+    await server.store.apply([committed(messages), sent16(second), ...others]);
     expect(await rejection(second)).toMatch(
       /The root that covers it has the sequence numbers 11 to 16; not read from the chain here: 11, 13 to 16\./,
     );
     await server.store.apply(messages.map(sent16));
     expect((await ask(second)).status).toBe(200);
-    await server.store.apply(
-      [],
-      [{ network: sepolia.chainSelector, blockHash: makeSent(first).seen.blockHash }],
-    );
+    await server.store.apply([], [makeSent(messageAt(0)).seen]);
     expect(await rejection(second)).toMatch(/not read from the chain here: 11\./);
   });
 

@@ -7,7 +7,7 @@ import type { IndexerTiming } from '../../src/ingest/engine/indexer.ts';
 import { type JsonRpcCall, rpcError } from '../json-rpc-server.ts';
 import { deployImpostor } from '../lab/impostor.ts';
 import type { RawLog, SentMessage } from '../lab/lab.ts';
-import { connectTo } from '../postgres.ts';
+import { queryOnce } from '../postgres.ts';
 import { briefly } from './faulty-node.ts';
 import { FINALITY, hurriedTiming, labSource, recordOf } from './indexing.ts';
 import {
@@ -24,14 +24,7 @@ import { createProxiedLab, eventually } from './proxied-lab.ts';
 const stage = createProxiedLab();
 const { following, once, progressOf, sendFinal, untilKnown, untilProgress } = stage;
 
-async function select<T extends pg.QueryResultRow>(statement: string): Promise<readonly T[]> {
-  const client = await connectTo(stage.store.url);
-  try {
-    return (await client.query<T>(statement)).rows;
-  } finally {
-    await client.end();
-  }
-}
+const select = <T extends pg.QueryResultRow>(statement: string) => queryOnce<T>(stage.store.url, statement);
 
 /** Whether the call asks for logs or receipts of this block, alone or among others. */
 function concerns(
@@ -118,52 +111,48 @@ describe('a block of history that cannot be read', () => {
   });
 });
 
-describe('a new block that cannot be read', () => {
-  test('does not hold up those above it, and is read when it can be', async () => {
-    const indexer = following();
-    await untilKnown(await stage.lane.sendOne());
-    const blockNumber = (await stage.lab.a.blockNumber()) + 1;
-    let blockHash = '';
-    const isOfBlock = (call: JsonRpcCall) => concerns(call, { blockNumber, blockHash });
-    stage.proxy.interfere = rejecting(isOfBlock, -32000, 'header for hash not found');
-    const bad = await stage.lane.sendOne();
-    blockHash = bad.blockHash;
-    expect(bad.blockNumber).toBe(blockNumber);
-    const after = await stage.lane.sendOne();
-    await untilKnown(after);
-    await untilProgress({ failedRanges: 1, failedBlocks: 1, problem: null });
-    expect(await recordOf(stage.store, bad)).toBeUndefined();
-    expect(indexer.logLines.join('\n')).toContain(`Block ${blockNumber} cannot be read yet`);
+test('a new block that cannot be read does not hold up those above it, and is read when it can be', async () => {
+  const indexer = following();
+  await untilKnown(await stage.lane.sendOne());
+  const blockNumber = (await stage.lab.a.blockNumber()) + 1;
+  let blockHash = '';
+  const isOfBlock = (call: JsonRpcCall) => concerns(call, { blockNumber, blockHash });
+  stage.proxy.interfere = rejecting(isOfBlock, -32000, 'header for hash not found');
+  const bad = await stage.lane.sendOne();
+  blockHash = bad.blockHash;
+  expect(bad.blockNumber).toBe(blockNumber);
+  const after = await stage.lane.sendOne();
+  await untilKnown(after);
+  await untilProgress({ failedRanges: 1, failedBlocks: 1, problem: null });
+  expect(await recordOf(stage.store, bad)).toBeUndefined();
+  expect(indexer.logLines.join('\n')).toContain(`Block ${blockNumber} cannot be read yet`);
 
-    await stage.lab.a.mine(FINALITY);
-    stage.proxy.interfere = honest;
-    await eventually(async () =>
-      expect(await recordOf(stage.store, bad)).toMatchObject({ status: 'SOURCE_FINALIZED' }),
-    );
-    await untilProgress({ failedRanges: 0 });
-  });
+  await stage.lab.a.mine(FINALITY);
+  stage.proxy.interfere = honest;
+  await eventually(async () =>
+    expect(await recordOf(stage.store, bad)).toMatchObject({ status: 'SOURCE_FINALIZED' }),
+  );
+  await untilProgress({ failedRanges: 0 });
 });
 
-describe('a node that is away', () => {
-  test('does not count against ranges that had failed before', async () => {
-    const bad = await sendFinal();
-    spoil(bad);
-    following({ maxRange: 16 }, { repairMaxMs: hurriedTiming.repairMinMs ?? 0 });
-    await untilProgress({ failedRanges: 1, failedBlocks: 1, owedBlocks: 0 });
-    stage.proxy.isDown = true;
-    await untilProblem();
-    const failures = async () => {
-      const [row] = await select<{ most: number }>('select max(failures) as most from index_failure');
-      return row?.most ?? 0;
-    };
-    const before = await failures();
-    await hangUps(12);
-    // One was under way.
-    expect(await failures()).toBeLessThanOrEqual(before + 1);
-    stage.proxy.isDown = false;
-    stage.proxy.interfere = honest;
-    await untilKnown(bad);
-  });
+test('a node that is away does not count against ranges that had failed before', async () => {
+  const bad = await sendFinal();
+  spoil(bad);
+  following({ maxRange: 16 }, { repairMaxMs: hurriedTiming.repairMinMs ?? 0 });
+  await untilProgress({ failedRanges: 1, failedBlocks: 1, owedBlocks: 0 });
+  stage.proxy.isDown = true;
+  await untilProblem();
+  const failures = async () => {
+    const [row] = await select<{ most: number }>('select max(failures) as most from index_failure');
+    return row?.most ?? 0;
+  };
+  const before = await failures();
+  await hangUps(12);
+  // One was under way.
+  expect(await failures()).toBeLessThanOrEqual(before + 1);
+  stage.proxy.isDown = false;
+  stage.proxy.interfere = honest;
+  await untilKnown(bad);
 });
 
 /** Long enough for everything that is tried now and then to have been tried. */
@@ -472,14 +461,10 @@ describe('a long stretch of history that cannot be read', () => {
     return message;
   }
 
-  interface FailureRow extends pg.QueryResultRow {
-    readonly from_block: string;
-    readonly to_block: string;
-    readonly failures: number;
-    readonly first_failed_at: Date;
-  }
-
-  const failuresOf = () => select<FailureRow>(`select * from index_failure where purpose = 'history'`);
+  const failuresOf = () =>
+    select<{ from_block: string; to_block: string; failures: number; first_failed_at: Date }>(
+      `select * from index_failure where purpose = 'history'`,
+    );
 
   test('because of one block of it is narrowed down to that block soon, and keeps its age', async () => {
     const bad = await sendInTheMiddle();

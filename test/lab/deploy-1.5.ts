@@ -155,9 +155,8 @@ async function deploySite(version: OldVersion, foundation: Foundation) {
   ]);
   const registry = version === '1.5' ? await deployOwn('v1_5_0/token_admin_registry') : undefined;
   const pools = await deployPools({ foundation, owner, router, rmnProxy, registry });
-  const [pool, coinPool] = pools;
-  const contracts = { rmn, rmnProxy, router, priceRegistry, tokenAdminRegistry: registry, pool, coinPool };
-  const addresses = addressesOf(contracts);
+  const contracts = { rmn, rmnProxy, router, priceRegistry, tokenAdminRegistry: registry };
+  const addresses = addressesOf(contracts, pools);
   return { version, foundation, owner, rmn, rmnProxy, router, priceRegistry, registry, pools, addresses };
 }
 

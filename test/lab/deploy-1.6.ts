@@ -172,8 +172,7 @@ async function deploySite(foundation: Foundation) {
     from,
   );
   const named = { rmnRemote, rmnProxy, router, nonceManager, feeQuoter };
-  const [pool, coinPool] = pools;
-  const addresses = addressesOf({ ...named, tokenAdminRegistry: registry, pool, coinPool });
+  const addresses = addressesOf({ ...named, tokenAdminRegistry: registry }, pools);
   return { ...named, foundation, owner, registry, pools, addresses };
 }
 

@@ -135,18 +135,14 @@ async function deploySite(foundation: Foundation) {
     from,
   );
   const pools = await deployPoolsOf20({ foundation, owner, router, rmnProxy, registry });
-  const [pool, coinPool] = pools;
   const named = { rmn, rmnProxy, router, feeQuoter, executor, executorProxy };
-  const addresses = addressesOf({
-    ...named,
-    tokenAdminRegistry: registry,
+  const verifying = {
     verifier: first.resolver,
     committeeVerifier: first.contract,
     secondVerifier: second.resolver,
     secondCommitteeVerifier: second.contract,
-    pool,
-    coinPool,
-  });
+  };
+  const addresses = addressesOf({ ...named, ...verifying, tokenAdminRegistry: registry }, pools);
   return { ...named, foundation, owner, registry, verifiers, pools, addresses };
 }
 

@@ -116,8 +116,11 @@ export async function deploySites<
 /** The addresses of the contracts that there are. */
 export function addressesOf(
   contracts: Readonly<Record<string, Contract | undefined>>,
+  [pool, coinPool]: readonly [Contract, Contract],
 ): Readonly<Record<string, Hex>> {
   return Object.fromEntries(
-    Object.entries(contracts).flatMap(([name, contract]) => (contract ? [[name, contract.address]] : [])),
+    Object.entries({ ...contracts, pool, coinPool }).flatMap(([name, contract]) =>
+      contract ? [[name, contract.address]] : [],
+    ),
   );
 }

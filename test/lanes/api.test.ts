@@ -1,5 +1,5 @@
 /** Lanes, latency, networks and totals over HTTP, and as the ecosystem's client reads them. */
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { LaneList, NetworkList, Stats } from '../../src/api/routes/networks-schema.ts';
 import { statuses } from '../../src/domain/lifecycle.ts';
 import type { Message, NetworkInfo } from '../../src/domain/message.ts';
@@ -467,11 +467,7 @@ describe('GET /v2/stats', () => {
 
 test('networks and totals of a demo say that they are simulated', async () => {
   const demo = await startSimulatedServer([makeMessage()]);
-  try {
-    for (const path of ['/v2/networks', '/v2/stats']) {
-      expect((await demo.ask(path)).json()).toMatchObject({ simulated: true });
-    }
-  } finally {
-    await demo.close();
-  }
+  onTestFinished(() => demo.close());
+  for (const path of ['/v2/networks', '/v2/stats'])
+    expect((await demo.ask(path)).json()).toMatchObject({ simulated: true });
 });

@@ -34,11 +34,8 @@ import { answeringNode } from './answering-node.ts';
 const networkNamed = (name: string) => findNetwork(name) as Network;
 const [here, evm] = [networkNamed('ethereum-testnet-sepolia'), networkNamed('avalanche-testnet-fuji')];
 const [svm, canton] = [networkNamed('solana-devnet'), networkNamed('canton-testnet')];
-const [aptos, sui, ton] = [
-  networkNamed('aptos-testnet'),
-  networkNamed('sui-testnet'),
-  networkNamed('ton-testnet'),
-];
+const [aptos, sui] = [networkNamed('aptos-testnet'), networkNamed('sui-testnet')];
+const ton = networkNamed('ton-testnet');
 
 const addressOf = (number: number): Hex => pad(numberToHex(number), { size: 20 });
 const hashOf = (text: string): Hex => keccak256(stringToHex(text));
@@ -563,6 +560,7 @@ describe('an execution', () => {
   const executed = (success: boolean) => ({ kind: 'Executed', messageId, success, seen });
 
   const outcomes = (facts: readonly Fact[]) => facts.filter(({ kind }) => kind !== 'ExecutionDetails');
+  const [endless, kept]: readonly Hex[] = [`0x${'ab'.repeat(100_000)}`, `0x${'ab'.repeat(4_096)}`];
 
   test.each([
     ['of 1.5 that succeeded', of15(2), []],
@@ -571,11 +569,7 @@ describe('an execution', () => {
     ['of 1.6 that succeeded', of16(2), [{ returnData: '0x', gasUsed: '77', caller: null }]],
     ['of 1.6 that failed', of16(3, '0x12'), [{ returnData: '0x12', gasUsed: '77', caller: origin }]],
     ['of 2.0', executed20(2), [{ returnData: '0x', gasUsed: null, caller: origin }]],
-    [
-      'with endless words',
-      of16(3, `0x${'ab'.repeat(100_000)}`),
-      [{ returnData: `0x${'ab'.repeat(4_096)}`, gasUsed: '77', caller: origin }],
-    ],
+    ['with endless words', of16(3, endless), [{ returnData: kept, gasUsed: '77', caller: origin }]],
   ])('%s leaves the return data, the gas and, where it failed, the caller', async (_, log, details) => {
     const found = (await decode([log])).facts.filter(({ kind }) => kind === 'ExecutionDetails');
     expect(found).toEqual(

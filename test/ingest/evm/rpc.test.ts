@@ -141,15 +141,12 @@ describe('failures of the transport', () => {
     ['no answer', 'hang', /no answer within 4 s/],
     ['half an answer and silence', 'stall', /no whole answer within 4 s/],
   ];
+  const elsewhere = { location: 'http://elsewhere.example/' };
   const failures: readonly Failure[] = [
     ['a connection that is reset', 'reset', /no connection \(.*(ECONNRESET|SOCKET)/],
     ['half an answer and the end', 'cut', /no connection \(.*(terminated|SOCKET|ECONNRESET)/],
     ['half an answer as if it were whole', 'truncate', /an answer that is no JSON/],
-    [
-      'a redirect',
-      { status: 302, headers: { location: 'http://elsewhere.example/' } },
-      /HTTP 302: it redirects/,
-    ],
+    ['a redirect', { status: 302, headers: elsewhere }, /HTTP 302: it redirects/],
     ['a page of HTML', { status: 200, body: '<html>' }, /an answer that is no JSON/],
     ['a wrong key', { status: 401, body: 'no' }, /HTTP 401: it does not let us in/],
     ['a gateway without a node', { status: 502, body: '<html>' }, /HTTP 502/],
@@ -364,10 +361,8 @@ describe('choosing an endpoint', () => {
   test('work that finds fault with a node is given to the next one, once each, and the last error is thrown', async () => {
     const { nodes, chain } = await openNodes(3);
     await chain.run(nameOf);
-    await vi.waitFor(
-      () => expect(chain.health().map(({ headBlock }) => headBlock)).toEqual([29, 29, 29]),
-      WAIT,
-    );
+    const heads = () => chain.health().map(({ headBlock }) => headBlock);
+    await vi.waitFor(() => expect(heads()).toEqual([29, 29, 29]), WAIT);
     const seen: string[] = [];
     const failure = await failureOf(
       chain.run(async (rpc) => {
@@ -693,7 +688,7 @@ describe('batches', () => {
     status: 200,
     body: JSON.stringify({ ...more, error: { code, message } }),
   });
-  const withoutId = { jsonrpc: '2.0', id: null };
+  const noId = { jsonrpc: '2.0', id: null };
   const drpc = { code: 31, message: 'Batch of more than 3 requests are not allowed on free tier' };
   const inFirst: Fault = {
     change: (answer) => [
@@ -703,12 +698,12 @@ describe('batches', () => {
   /** Who rejects batches of more calls than how many, and how. */
   const rejections: readonly (readonly [string, number, Fault])[] = [
     ['not taken at all', 1, { status: 400, body: 'Bad Request' }],
-    ['not taken, by an error without an id', 1, error(-32600, 'Invalid Request', withoutId)],
+    ['not taken, by an error without an id', 1, error(-32600, 'Invalid Request', noId)],
     ['"batch requests are not supported"', 1, error(-32000, 'batch requests are not supported')],
     [
       'Erigon: at most 4, and it says so',
       4,
-      error(-32000, 'batch limit 4 exceeded: 16 requests given', withoutId),
+      error(-32000, 'batch limit 4 exceeded: 16 requests given', noId),
     ],
     ['dRPC: at most 3, in each answer', 3, rejectingFrom(0, drpc)],
     ['dRPC: at most 3, in one error', 3, { status: 500, body: JSON.stringify([drpc]) }],

@@ -16,10 +16,8 @@ import { type EvmMessage, leafOf, messageIdOf } from '../../solana/received-mess
 import { fromHex, string, toHex } from '../../solana/runtime/bytes.ts';
 import type { LedgerTransaction } from '../../solana/runtime/runtime.ts';
 import { createTraffic } from '../../solana/traffic.ts';
-import { sepolia } from '../../solana/world-options.ts';
 import { differencesFrom, indexOnce, recordsOf, sourceOf, storeReceived } from './indexed-world.ts';
 
-const remoteSelector = BigInt(sepolia.network.selector);
 const sentEvent = toHex(discriminator('event', 'CCIPMessageSent'));
 let world: SolanaWorld;
 let forged: Readonly<Record<'failed send' | 'failed commit' | 'ownEvent', LedgerTransaction>>;
@@ -75,17 +73,6 @@ async function expectOurs({ message, lane, log, tx }: SdkRequest): Promise<void>
   expect(ours.log).toMatchObject({ transactionHash, address, index, blockNumber });
   expect([ours.tx.from, ours.tx.timestamp]).toEqual([tx.from, tx.timestamp]);
 }
-
-test('the client knows the cluster and its programs', async () => {
-  const { router, offRamp } = world.programs;
-  expect(chain.network.name).toBe('solana-devnet');
-  // It knows 1.6.3 as 1.6.0.
-  expect((await chain.typeAndVersion(router)).slice(0, 2)).toEqual(['CCIPRouter', '1.6.0']);
-  expect(await chain.getOffRampsForRouter(router, remoteSelector)).toEqual([offRamp]);
-  expect(await chain.getRouterForOffRamp(offRamp, remoteSelector)).toBe(router);
-  const [onRamp = ''] = await chain.getOnRampsForOffRamp(offRamp, remoteSelector);
-  expect(onRamp.toLowerCase()).toBe(sepolia.onRamp);
-});
 
 describe('sends', () => {
   test('are the same in the world, for the client and in our API, field by field', async () => {
