@@ -87,8 +87,8 @@ function configuration(options: ConfigurationOptions = {}): string {
 }
 
 /** The first network through the proxy, in pieces that are short enough to stop between them. */
-const throughProxy = (rpc = proxy.url.href): ConfigurationOptions => ({
-  rpc: { a: [rpc], b: [lab.b.url] },
+const throughProxy = (): ConfigurationOptions => ({
+  rpc: { a: [proxy.url.href], b: [lab.b.url] },
   extra: () => ({ maxRange: 10 }),
 });
 
@@ -289,43 +289,6 @@ test('`doctor` has nothing to say against the lab', async () => {
   expect(marks.filter((line) => lab.networks.some(({ name }) => line.includes(name)))).toHaveLength(6);
   expect(marks.filter((line) => !line.startsWith('✓'))).toEqual([]);
   expect(code).toBe(0);
-});
-
-describe('secrets of an endpoint', () => {
-  const secret = 'hush-hush';
-  const secretUrl = () => `http://user:${secret}@${proxy.url.host}/v3/${secret}?key=${secret}`;
-
-  test('open the door, and are shown nowhere', async () => {
-    proxy.letsIn = ({ url = '', headers }) =>
-      url === `/v3/${secret}?key=${secret}` &&
-      headers.authorization === `Basic ${Buffer.from(`user:${secret}`).toString('base64')}`;
-    const database = await emptyDatabase();
-    const { code, stdout, stderr } = await index(database, ['--once'], throughProxy(secretUrl()));
-    expect(code, stderr).toBe(0);
-    expect(stdout + stderr).not.toContain(secret);
-  });
-
-  test.each(['a node that hangs up', 'a node that does not let us in'])(
-    'are not shown by what %s is told of',
-    async (what) => {
-      if (what.includes('hangs up')) proxy.isDown = true;
-      else proxy.letsIn = () => false;
-      const database = await emptyDatabase();
-      const indexing = startIndexing(database, [], throughProxy(secretUrl()));
-      await indexing.untilSaid(new RegExp(`"network":"${lab.a.name}","msg":"${proxy.url.host}: .*set back`));
-      await eventually(async () => {
-        const progress = await reading(database, (store) => store.networkProgress());
-        const problems = progress.map(({ problem }) => problem).join('\n');
-        expect(problems).toContain(proxy.url.host);
-        expect(problems).not.toContain(secret);
-      });
-      indexing.child.kill('SIGINT');
-      const { code, stdout, stderr } = await indexing.outcome;
-      expect(code).toBe(0);
-      expect(stderr).toContain(proxy.url.host);
-      expect(stdout + stderr).not.toContain(secret);
-    },
-  );
 });
 
 describe.runIf(hasTerminal)('on a terminal', () => {

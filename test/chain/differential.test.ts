@@ -1,16 +1,15 @@
 // @module-tag slow: starts chain nodes and compares every message with the official client
 import { decodeAbiParameters, getAddress, parseAbi, parseAbiParameters, toHex, zeroAddress } from 'viem';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Executed, Fact, RangeFact, Sent, SentMessage as SentRecord } from '../../src/domain/facts.ts';
 import type { Message, NetworkInfo, TokenAmount, Verifiers } from '../../src/domain/message.ts';
 import { networkBySelector } from '../../src/domain/networks/networks.ts';
 import {
   createDecoder,
-  type Decoder,
   readExecutionThreshold,
   readVerifierPolicy,
 } from '../../src/ingest/evm/decode/decoder.ts';
-import type { Chain, ChainNode, Hex } from '../../src/ingest/evm/rpc/chain.ts';
+import type { ChainNode, Hex } from '../../src/ingest/evm/rpc/chain.ts';
 import { createChain } from '../../src/ingest/evm/rpc/node.ts';
 import {
   type Execution,
@@ -22,37 +21,27 @@ import {
   versions,
 } from '../lab/lab.ts';
 import { CCIPAPIClient, networkInfo, type SdkRequest } from '../lab/sdk.ts';
-import { silent } from '../lab/sdk-chain.ts';
+import { type SdkMessage, silent } from '../lab/sdk-chain.ts';
 import { listenWith } from '../listening.ts';
 import { labSource } from './indexing.ts';
 import { type History, readHistory } from './lab-history.ts';
 
 let lab: Lab;
-const chains: Partial<Record<'a' | 'b', { chain: Chain; decoder: Decoder }>> = {};
-
 beforeAll(async () => {
   lab = await startLab();
-  for (const network of lab.networks) {
-    const chain = createChain(labSource(network), { userAgent: 'test' });
-    chains[network.key] = { chain, decoder: createDecoder(chain.network) };
-  }
 });
-afterAll(async () => {
-  for (const entry of Object.values(chains)) entry.chain.close();
-  await lab?.stop();
-});
+afterAll(() => lab?.stop());
 
 /** All that a network says, and whatever else is asked of its node. */
 async function read<T>(
   key: 'a' | 'b',
   ask: (node: ChainNode, decoded: History & { readonly facts: readonly Fact[] }) => Promise<T>,
 ): Promise<T> {
-  const entry = chains[key];
-  if (!entry) throw new Error('The lab is not there.');
-  const { chain, decoder } = entry;
+  const chain = createChain(labSource(lab.network(key)), { userAgent: 'test' });
+  onTestFinished(() => chain.close());
   return chain.run(async (node) => {
     const history = await readHistory(node, chain, lab.network(key));
-    const { facts, unreadable } = await decoder.decode(node, history.logs, history.book);
+    const { facts, unreadable } = await createDecoder(chain.network).decode(node, history.logs, history.book);
     expect(unreadable).toEqual([]);
     return ask(node, { ...history, facts });
   });
@@ -83,11 +72,7 @@ async function requestOf(message: SentMessage): Promise<SdkRequest> {
 }
 
 /** A message of the client has whatever its version has. */
-interface ClientMessage {
-  readonly messageId: string;
-  readonly sender: string;
-  readonly receiver: string;
-  readonly sequenceNumber: bigint;
+interface ClientMessage extends Pick<SdkMessage, 'messageId' | 'sender' | 'receiver' | 'sequenceNumber'> {
   readonly nonce?: bigint;
   readonly data: string;
   readonly feeToken: string;
@@ -96,7 +81,8 @@ interface ClientMessage {
   readonly ccipReceiveGasLimit: number;
   readonly allowOutOfOrderExecution: boolean;
   readonly finality?: 'finalized' | 'safe' | number;
-  readonly sourceTokenData: readonly Hex[];
+  /** Up to 1.5. */
+  readonly sourceTokenData?: readonly Hex[];
   readonly tokenAmounts: readonly {
     readonly token: string;
     readonly amount: bigint;
@@ -203,51 +189,45 @@ function clientExtraArgs20(message: ClientMessage): Message['extraArgs'] {
 
 async function clientTransfers(sent: SentMessage, message: ClientMessage): Promise<TokenAmount[]> {
   const client = await lab.network(sent.from).sdk();
+  const selector = lab.network(lab.laneOf(sent).to).selector;
+  const addressIn = (bytes: Hex) => decodeAbiParameters(parseAbiParameters('address'), bytes)[0];
   return Promise.all(
     message.tokenAmounts.map(async (transfer, index): Promise<TokenAmount> => {
+      const { token, sourcePoolAddress, destTokenAddress, extraData } = transfer;
       const amount = String(transfer.amount);
-      switch (sent.version) {
-        case '1.2': {
-          const selector = lab.network(lab.laneOf(sent).to).selector;
-          const args = [selector, transfer.token];
-          return {
-            sourceTokenAddress: transfer.token,
-            destTokenAddress: zeroAddress,
-            sourcePoolAddress: await sent.ramps.onRamp.read<Hex>('getPoolBySourceToken', args),
-            amount,
-            extraData: message.sourceTokenData[index] ?? null,
-            destGasAmount: null,
-          };
-        }
-        case '1.5': {
-          const [told] = decodeAbiParameters(
-            parseAbiParameters('(bytes pool, bytes token, bytes extraData, uint64 gas)'),
-            message.sourceTokenData[index] ?? '0x',
-          );
-          const addressIn = (bytes: Hex) => decodeAbiParameters(parseAbiParameters('address'), bytes)[0];
-          return {
-            sourceTokenAddress: transfer.token,
-            destTokenAddress: addressIn(told.token),
-            sourcePoolAddress: addressIn(told.pool),
-            amount,
-            extraData: told.extraData,
-            destGasAmount: String(told.gas),
-          };
-        }
-        default:
-          return {
-            sourceTokenAddress: await client.getTokenForTokenPool(transfer.sourcePoolAddress),
-            destTokenAddress: transfer.destTokenAddress,
-            sourcePoolAddress: transfer.sourcePoolAddress,
-            amount,
-            extraData: transfer.extraData,
-            destGasAmount: String(
-              sent.version === '1.6'
-                ? transfer.destGasAmount
-                : message.receipts[message.verifierBlobs.length]?.destGasLimit,
-            ),
-          };
+      const data = message.sourceTokenData?.[index] ?? '0x';
+      if (sent.version === '1.2')
+        return {
+          sourceTokenAddress: token,
+          destTokenAddress: zeroAddress,
+          sourcePoolAddress: await sent.ramps.onRamp.read<Hex>('getPoolBySourceToken', [selector, token]),
+          amount,
+          extraData: data,
+          destGasAmount: null,
+        };
+      if (sent.version === '1.5') {
+        const [told] = decodeAbiParameters(
+          parseAbiParameters('(bytes pool, bytes token, bytes extraData, uint64 gas)'),
+          data,
+        );
+        return {
+          sourceTokenAddress: token,
+          destTokenAddress: addressIn(told.token),
+          sourcePoolAddress: addressIn(told.pool),
+          amount,
+          extraData: told.extraData,
+          destGasAmount: String(told.gas),
+        };
       }
+      const poolReceipt = message.receipts?.[message.verifierBlobs.length];
+      return {
+        sourceTokenAddress: await client.getTokenForTokenPool(sourcePoolAddress),
+        destTokenAddress,
+        sourcePoolAddress,
+        amount,
+        extraData,
+        destGasAmount: String(sent.version === '1.6' ? transfer.destGasAmount : poolReceipt?.destGasLimit),
+      };
     }),
   );
 }

@@ -169,26 +169,22 @@ describe('version 2.0', () => {
         },
       }),
     );
-  const prefixed = (bytes: `0x${string}`, length: number) =>
+  type Hex = `0x${string}`;
+  const prefixed = (bytes: Hex, length: number) =>
     concat([numberToHex(size(bytes), { size: length }), bytes]);
-  const encoded = (message: Message) =>
-    concat([
+  const encoded = (message: Message) => {
+    const { sourceNetworkInfo, destNetworkInfo, sequenceNumber } = message;
+    const numbers = [sourceNetworkInfo.chainSelector, destNetworkInfo.chainSelector, sequenceNumber];
+    const [onRamp, sender] = [message.onramp, message.sender].map((address) => pad(address as Hex));
+    return concat([
       '0x01',
-      numberToHex(BigInt(message.sourceNetworkInfo.chainSelector), { size: 8 }),
-      numberToHex(BigInt(message.destNetworkInfo.chainSelector), { size: 8 }),
-      numberToHex(BigInt(message.sequenceNumber), { size: 8 }),
-      numberToHex(300_000, { size: 4 }),
-      numberToHex(200_000, { size: 4 }),
-      numberToHex(0, { size: 4 }),
+      ...numbers.map((number) => numberToHex(BigInt(number), { size: 8 })),
+      ...[300_000, 200_000, 0].map((number) => numberToHex(number, { size: 4 })),
       numberToHex(0, { size: 32 }),
-      prefixed(pad(message.onramp as `0x${string}`), 1),
-      prefixed(offramp as `0x${string}`, 1),
-      prefixed(pad(message.sender as `0x${string}`), 1),
-      prefixed(message.receiver as `0x${string}`, 1),
-      prefixed('0x', 2),
-      prefixed('0x', 2),
-      prefixed('0x1234', 2),
+      ...[onRamp, offramp, sender, message.receiver].map((address) => prefixed(address as Hex, 1)),
+      ...(['0x', '0x', '0x1234'] as const).map((bytes) => prefixed(bytes, 2)),
     ]);
+  };
   const sent = (message: Message) => sentWith(message, { encodedMessage: encoded(message), offramp });
   const asked = { required: ['Alice'], optional: ['Bob', 'Carol'], threshold: 1 };
   const served = async (message: Message) => (await ask(message)).json<Record<string, unknown>>();
@@ -288,24 +284,16 @@ describe('when it cannot be served', () => {
 
   test('a batch of which some messages are missing names their numbers', { tags: 'slow' }, async () => {
     const messages = [11, 12, 13, 14, 15, 16].map((number) => messageOf(number));
-    const [first, second, , fourth, , sixth] = messages as [
-      Message,
-      Message,
-      Message,
-      Message,
-      Message,
-      Message,
-    ];
-    await server.store.apply([committed(messages), sent16(second), makeSnapshot(fourth), makeSent(sixth)]);
+    const messageAt = (place: number) => messages[place] as Message;
+    const second = messageAt(1);
+    const others = [makeSnapshot(messageAt(3)), makeSent(messageAt(5))];
+    await server.store.apply([committed(messages), sent16(second), ...others]);
     expect(await rejection(second)).toMatch(
       /The root that covers it has the sequence numbers 11 to 16; not read from the chain here: 11, 13 to 16\./,
     );
     await server.store.apply(messages.map(sent16));
     expect((await ask(second)).status).toBe(200);
-    await server.store.apply(
-      [],
-      [{ network: sepolia.chainSelector, blockHash: makeSent(first).seen.blockHash }],
-    );
+    await server.store.apply([], [makeSent(messageAt(0)).seen]);
     expect(await rejection(second)).toMatch(/not read from the chain here: 11\./);
   });
 

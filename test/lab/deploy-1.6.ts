@@ -13,6 +13,7 @@ import {
   addressesOf,
   type Commit,
   type Deployment,
+  deploySites,
   otherNetwork,
   type Ramps,
   type SentMessage,
@@ -40,10 +41,8 @@ const rmnNodes = signersOf('rmn', 3);
 const FAULTY_RMN_NODES = 1;
 
 export async function deploy16(foundations: Foundations): Promise<Deployment> {
-  const [a, b] = await Promise.all([deploySite(foundations.a), deploySite(foundations.b)]);
-  const sites = { a, b };
-  const networks = { a: foundations.a.network, b: foundations.b.network };
-  await Promise.all([connectSite(a, b), connectSite(b, a)]);
+  const deployed = await deploySites(foundations, deploySite, connectSite);
+  const { sites } = deployed;
 
   /** An off-ramp takes either signed or unsigned roots of a source. The chain is asked, for forks forget. */
   const useRmn = async (ramps: Ramps, from: NetworkKey, isSigned: boolean) => {
@@ -57,28 +56,22 @@ export async function deploy16(foundations: Foundations): Promise<Deployment> {
   };
 
   const executionReport = (message: SentMessage, commit: Commit | undefined) => {
-    const { from } = message;
-    const { proofs, proofFlagBits } = proveCommitted(
-      message,
-      commit,
-      networks[from],
-      networks[otherNetwork(from)],
-    );
-    const decoded = message.decoded as unknown as DecodedMessage;
-    const { messageId, sourceChainSelector, destChainSelector, sequenceNumber, nonce } = decoded;
+    const { proofs, proofFlagBits } = proveCommitted(message, commit, foundations);
+    const { decoded, messageId, sequenceNumber, nonce, sender } = message;
+    const { sourceChainSelector, destChainSelector, data, receiver, gasLimit } = decoded;
     const tokenAmounts = decoded.tokenAmounts.map((token) => ({
       ...token,
-      sourcePoolAddress: pad(token.sourcePoolAddress),
+      sourcePoolAddress: pad(token.sourcePoolAddress as Hex),
     }));
     return {
       sourceChainSelector,
       messages: [
         {
           header: { messageId, sourceChainSelector, destChainSelector, sequenceNumber, nonce },
-          sender: pad(decoded.sender),
-          data: decoded.data,
-          receiver: decoded.receiver,
-          gasLimit: decoded.gasLimit,
+          sender: pad(sender),
+          data,
+          receiver,
+          gasLimit,
           tokenAmounts,
         },
       ],
@@ -89,9 +82,8 @@ export async function deploy16(foundations: Foundations): Promise<Deployment> {
   };
 
   return {
+    ...deployed,
     version: '1.6',
-    routers: { a: a.router, b: b.router },
-    contracts: { a: a.addresses, b: b.addresses },
     sentEvent: 'CCIPMessageSent',
 
     async createRamps(from) {
@@ -107,30 +99,14 @@ export async function deploy16(foundations: Foundations): Promise<Deployment> {
     extraArgs: ({ gasLimit, outOfOrder }) =>
       encodeExtraArgs({ gasLimit, allowOutOfOrderExecution: outOfOrder }),
 
-    readSent({ args }) {
-      const message = args.message as {
-        readonly header: Pick<SentMessage, 'messageId' | 'sequenceNumber' | 'nonce'>;
-        readonly sender: Hex;
-        readonly receiver: Hex;
-      };
-      const { messageId, sequenceNumber, nonce } = message.header;
-      return {
-        messageId,
-        sequenceNumber,
-        nonce,
-        sender: message.sender,
-        receiver: `0x${message.receiver.slice(-40)}`,
-      };
-    },
-
     async commit(ramps, messages, { blessed }) {
       const [first, last] = endsOf(messages);
       const { offRamp } = ramps;
       const dest = sites[otherNetwork(first.from)];
       await useRmn(ramps, first.from, blessed);
-      const { merkleRoot } = prove(messages, first, networks[first.from], dest.foundation.network);
+      const { merkleRoot } = prove(messages, first, foundations);
       const root = {
-        sourceChainSelector: networks[first.from].selector,
+        sourceChainSelector: sites[first.from].foundation.network.selector,
         onRampAddress: pad(ramps.onRamp.address),
         minSeqNr: first.sequenceNumber,
         maxSeqNr: last.sequenceNumber,
@@ -196,8 +172,7 @@ async function deploySite(foundation: Foundation) {
     from,
   );
   const named = { rmnRemote, rmnProxy, router, nonceManager, feeQuoter };
-  const [pool, coinPool] = pools;
-  const addresses = addressesOf({ ...named, tokenAdminRegistry: registry, pool, coinPool });
+  const addresses = addressesOf({ ...named, tokenAdminRegistry: registry }, pools);
   return { ...named, foundation, owner, registry, pools, addresses };
 }
 
@@ -224,26 +199,6 @@ async function connectOffRamp(ramps: Ramps, source: Site, dest: Site, isSigned: 
     onRamp: pad(ramps.onRamp.address),
   };
   await ramps.offRamp.send('applySourceChainConfigUpdates', [[update]], { from: dest.owner });
-}
-
-/** The same fields as the official client names them. */
-interface DecodedMessage {
-  readonly messageId: Hex;
-  readonly sourceChainSelector: bigint;
-  readonly destChainSelector: bigint;
-  readonly sequenceNumber: bigint;
-  readonly nonce: bigint;
-  readonly sender: Hex;
-  readonly data: Hex;
-  readonly receiver: Hex;
-  readonly gasLimit: bigint;
-  readonly tokenAmounts: readonly {
-    readonly sourcePoolAddress: Hex;
-    readonly destTokenAddress: Hex;
-    readonly destGasAmount: bigint;
-    readonly extraData: Hex;
-    readonly amount: bigint;
-  }[];
 }
 
 const rmnReport = parseAbiParameters([

@@ -4,8 +4,15 @@
  * A verifier is a committee's contract behind a resolver, by whose address everybody knows it. There are two: the
  * first is the lane's own, the second one has to be asked for by sender and receiver.
  */
-import { concat, type Hex, keccak256, numberToHex, pad, parseEther, slice, zeroAddress } from 'viem';
-import { addressesOf, type Deployment, otherNetwork, type Ramps, type SentMessage } from './deployment.ts';
+import { concat, type Hex, keccak256, numberToHex, pad, parseEther, zeroAddress } from 'viem';
+import {
+  addressesOf,
+  type Deployment,
+  deploySites,
+  otherNetwork,
+  type Ramps,
+  type SentMessage,
+} from './deployment.ts';
 import { type Foundation, type Foundations, pricesOf } from './foundation.ts';
 import type { Contract } from './network.ts';
 import { type Signer, signEven, signersOf } from './oracles.ts';
@@ -29,14 +36,13 @@ const EVM_FAMILY = '0x2812d52c';
 const committees = [signersOf('committee', 3), signersOf('second committee', 3)] as const;
 
 export async function deploy20(foundations: Foundations): Promise<Deployment> {
-  const [a, b] = await Promise.all([deploySite(foundations.a), deploySite(foundations.b)]);
-  const sites = { a, b };
-  await Promise.all([connectSite(a, b), connectSite(b, a)]);
+  const deployed = await deploySites(foundations, deploySite, connectSite);
+  const { sites } = deployed;
 
   const verifierResults = async (message: SentMessage) => {
     const { offRamp } = message.ramps;
     const [required, optional, threshold] = await offRamp.read<[Hex[], Hex[], number]>('getCCVsForMessage', [
-      encodedMessage(message),
+      message.args.encodedMessage,
     ]);
     const ccvs = [...required, ...optional.slice(0, threshold)].map((ccv) => ccv.toLowerCase() as Hex);
     const { verifiers } = sites[otherNetwork(message.from)];
@@ -54,14 +60,13 @@ export async function deploy20(foundations: Foundations): Promise<Deployment> {
   const execute = async (message: SentMessage, from: Hex) => {
     const { ccvs, results } = await verifierResults(message);
     // Zero keeps the gas limit of the message.
-    const args = [encodedMessage(message), ccvs, results, 0];
+    const args = [message.args.encodedMessage, ccvs, results, 0];
     return message.ramps.offRamp.send('execute', args, { from });
   };
 
   return {
+    ...deployed,
     version: '2.0',
-    routers: { a: a.router, b: b.router },
-    contracts: { a: a.addresses, b: b.addresses },
     sentEvent: 'CCIPMessageSent',
 
     async createRamps(from) {
@@ -80,11 +85,6 @@ export async function deploy20(foundations: Foundations): Promise<Deployment> {
         tokenReceiver: '',
         tokenArgs: '0x',
       });
-    },
-
-    readSent({ args }) {
-      const { messageId, sender, encodedMessage } = args as unknown as SentArguments;
-      return { messageId, sender, nonce: 0n, ...numberAndReceiver(encodedMessage) };
     },
 
     verifierResults,
@@ -135,18 +135,14 @@ async function deploySite(foundation: Foundation) {
     from,
   );
   const pools = await deployPoolsOf20({ foundation, owner, router, rmnProxy, registry });
-  const [pool, coinPool] = pools;
   const named = { rmn, rmnProxy, router, feeQuoter, executor, executorProxy };
-  const addresses = addressesOf({
-    ...named,
-    tokenAdminRegistry: registry,
+  const verifying = {
     verifier: first.resolver,
     committeeVerifier: first.contract,
     secondVerifier: second.resolver,
     secondCommitteeVerifier: second.contract,
-    pool,
-    coinPool,
-  });
+  };
+  const addresses = addressesOf({ ...named, ...verifying, tokenAdminRegistry: registry }, pools);
   return { ...named, foundation, owner, registry, verifiers, pools, addresses };
 }
 
@@ -258,34 +254,6 @@ async function deployOffRamp({ foundation, owner, rmnProxy, registry }: Site): P
     ],
     { from: owner },
   );
-}
-
-/** The event's arguments, as far as they are read. */
-interface SentArguments {
-  readonly messageId: Hex;
-  readonly sender: Hex;
-  readonly encodedMessage: Hex;
-}
-
-function encodedMessage({ args }: SentMessage): Hex {
-  return (args as unknown as SentArguments).encodedMessage;
-}
-
-/** The message number is at a fixed place; the receiver is the fourth of the addresses, each behind its length. */
-function numberAndReceiver(encoded: Hex): Pick<SentMessage, 'sequenceNumber' | 'receiver'> {
-  const NUMBER_AT = 1 + 8 + 8;
-  const ADDRESSES_AT = NUMBER_AT + 8 + 4 + 4 + 4 + 32;
-  const addressAt = (at: number) => {
-    const length = Number(slice(encoded, at, at + 1));
-    return { address: slice(encoded, at + 1, at + 1 + length), end: at + 1 + length };
-  };
-  const onRamp = addressAt(ADDRESSES_AT);
-  const offRamp = addressAt(onRamp.end);
-  const sender = addressAt(offRamp.end);
-  return {
-    sequenceNumber: BigInt(slice(encoded, NUMBER_AT, NUMBER_AT + 8)),
-    receiver: addressAt(sender.end).address,
-  };
 }
 
 async function resultOf({ messageId }: SentMessage, { committee }: Verifier): Promise<Hex> {

@@ -1,7 +1,7 @@
 /** What the lab asks of a version's contracts: the same for every version, however it is done. */
 import type { Hex } from 'viem';
-import type { Version } from './foundation.ts';
-import type { Contract, ContractEvent, NetworkKey, RawLog, RawReceipt } from './network.ts';
+import type { Foundation, Foundations, Version } from './foundation.ts';
+import type { Contract, NetworkKey, RawLog, RawReceipt } from './network.ts';
 import type { SdkMessage } from './sdk-chain.ts';
 
 /** The contracts of one lane. */
@@ -35,7 +35,7 @@ export interface SentMessage {
   readonly log: RawLog;
   /** The event's arguments. */
   readonly args: Readonly<Record<string, unknown>>;
-  /** What the official client makes of the log; decoded when first asked for. */
+  /** What the official client makes of the log. */
   readonly decoded: SdkMessage;
 }
 
@@ -73,9 +73,6 @@ export interface Deployment {
   }): Hex;
   /** The event that tells of a message, on the on-ramp. */
   readonly sentEvent: string;
-  readSent(
-    event: ContractEvent,
-  ): Pick<SentMessage, 'messageId' | 'sequenceNumber' | 'nonce' | 'sender' | 'receiver'>;
   /** Up to 1.6. The messages are consecutive. */
   commit?(
     ramps: Ramps,
@@ -99,11 +96,31 @@ export function otherNetwork(key: NetworkKey): NetworkKey {
   return key === 'a' ? 'b' : 'a';
 }
 
+/** Deploys a version on both networks, and all of its lanes but their ramps. */
+export async function deploySites<
+  Site extends { readonly router: Contract; readonly addresses: Readonly<Record<string, Hex>> },
+>(
+  foundations: Foundations,
+  deploySite: (foundation: Foundation) => Promise<Site>,
+  connectSite: (source: Site, dest: Site) => Promise<void>,
+) {
+  const [a, b] = await Promise.all([deploySite(foundations.a), deploySite(foundations.b)]);
+  await Promise.all([connectSite(a, b), connectSite(b, a)]);
+  return {
+    sites: { a, b },
+    routers: { a: a.router, b: b.router },
+    contracts: { a: a.addresses, b: b.addresses },
+  };
+}
+
 /** The addresses of the contracts that there are. */
 export function addressesOf(
   contracts: Readonly<Record<string, Contract | undefined>>,
+  [pool, coinPool]: readonly [Contract, Contract],
 ): Readonly<Record<string, Hex>> {
   return Object.fromEntries(
-    Object.entries(contracts).flatMap(([name, contract]) => (contract ? [[name, contract.address]] : [])),
+    Object.entries({ ...contracts, pool, coinPool }).flatMap(([name, contract]) =>
+      contract ? [[name, contract.address]] : [],
+    ),
   );
 }

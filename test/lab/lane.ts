@@ -46,7 +46,7 @@ export class NotExecuted extends Error {
 const DEFAULT_GAS_LIMIT = 200_000n;
 const STATES: Readonly<Record<number, Execution['state']>> = { 2: 'success', 3: 'failure' };
 
-const lowerCase = (address: Hex) => address.toLowerCase() as Hex;
+const lowerCase = (address: string) => address.toLowerCase() as Hex;
 
 export async function openLane(deployment: Deployment, foundations: Foundations, from: NetworkKey) {
   const { version } = deployment;
@@ -86,12 +86,14 @@ export async function openLane(deployment: Deployment, foundations: Foundations,
 
   const messageOf = (event: ContractEvent, receipt: RawReceipt, through: Ramps): SentMessage => {
     const { log, args } = event;
-    const sent = deployment.readSent(event);
-    let decoded: SentMessage['decoded'] | undefined;
+    const decoded = EVMChain.decodeMessage(log);
+    if (!decoded) throw new Error(`The client does not decode the log of ${log.transactionHash}.`);
     return {
-      ...sent,
-      sender: lowerCase(sent.sender),
-      receiver: lowerCase(sent.receiver),
+      messageId: decoded.messageId as Hex,
+      sequenceNumber: decoded.sequenceNumber,
+      nonce: (decoded.nonce as bigint | undefined) ?? 0n,
+      sender: lowerCase(decoded.sender),
+      receiver: lowerCase(decoded.receiver),
       version,
       from,
       ramps: through,
@@ -102,11 +104,7 @@ export async function openLane(deployment: Deployment, foundations: Foundations,
       logIndex: Number(log.logIndex),
       log,
       args,
-      get decoded() {
-        decoded ??= EVMChain.decodeMessage(log);
-        if (!decoded) throw new Error(`The client does not decode the log of ${log.transactionHash}.`);
-        return decoded;
-      },
+      decoded,
     };
   };
 

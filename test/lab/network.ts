@@ -29,7 +29,6 @@ export interface RawLog {
   readonly blockNumber: Hex;
   readonly blockHash: Hex;
   readonly transactionHash: Hex;
-  readonly transactionIndex: Hex;
   readonly logIndex: Hex;
 }
 
@@ -39,20 +38,14 @@ export interface RawReceipt {
   readonly blockNumber: Hex;
   readonly blockHash: Hex;
   readonly from: Hex;
-  readonly to: Hex | null;
   readonly contractAddress: Hex | null;
   readonly status: Hex;
-  readonly gasUsed: Hex;
   readonly logs: readonly RawLog[];
 }
 
-export interface RawBlock {
-  readonly number: Hex;
-  readonly hash: Hex;
-  readonly parentHash: Hex;
+interface RawBlock {
   readonly timestamp: Hex;
   readonly transactions: readonly {
-    readonly hash: Hex;
     readonly from: Hex;
     readonly to: Hex | null;
     readonly input: Hex;

@@ -4,8 +4,9 @@
  */
 import { type AbiParameter, concat, type Hex, keccak256, numberToHex, stringToHex } from 'viem';
 import { privateKeyToAddress, sign } from 'viem/accounts';
-import type { Commit, SentMessage } from './deployment.ts';
-import type { Contract, Network, RawReceipt } from './network.ts';
+import { type Commit, otherNetwork, type SentMessage } from './deployment.ts';
+import type { Foundations } from './foundation.ts';
+import type { Contract, RawReceipt } from './network.ts';
 import { calculateManualExecProof, silent } from './sdk-chain.ts';
 
 export interface Signer {
@@ -65,10 +66,10 @@ export function executionReportType({ abi }: Contract): AbiParameter {
 }
 
 /** The root over messages, and the proof that it has one of them. */
-export function prove(messages: readonly SentMessage[], one: SentMessage, source: Network, dest: Network) {
+export function prove(messages: readonly SentMessage[], one: SentMessage, networks: Foundations) {
   const lane = {
-    sourceChainSelector: source.selector,
-    destChainSelector: dest.selector,
+    sourceChainSelector: networks[one.from].network.selector,
+    destChainSelector: networks[otherNetwork(one.from)].network.selector,
     onRamp: one.ramps.onRamp.address,
     version: `${one.version}.0`,
   };
@@ -76,14 +77,9 @@ export function prove(messages: readonly SentMessage[], one: SentMessage, source
   return calculateManualExecProof(decoded, lane, one.messageId, undefined, { logger: silent });
 }
 
-export function proveCommitted(
-  message: SentMessage,
-  commit: Commit | undefined,
-  source: Network,
-  dest: Network,
-) {
+export function proveCommitted(message: SentMessage, commit: Commit | undefined, networks: Foundations) {
   if (!commit) throw new Error(`The message ${message.messageId} is not committed.`);
-  return prove(commit.messages, message, source, dest);
+  return prove(commit.messages, message, networks);
 }
 
 /** The ends of a run of messages. */

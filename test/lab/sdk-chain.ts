@@ -48,10 +48,6 @@ type SdkWallet = { readonly getAddress: () => Promise<string> };
 /** What it can do on chains of every family. */
 interface SdkChain {
   getMessagesInTx(transactionHash: string): Promise<readonly SdkRequest[]>;
-  getMessagesInBatch(
-    request: SdkRequest,
-    range: { readonly minSeqNr: bigint; readonly maxSeqNr: bigint },
-  ): Promise<readonly SdkMessage[]>;
   /** The commit of a message; up to 1.6 only. The options are changed by the client. */
   getVerifications(options: {
     offRamp: string;
@@ -87,12 +83,7 @@ export interface SdkEvmChain extends SdkChain {
 }
 
 export interface SdkSolanaChain extends SdkChain {
-  readonly network: { readonly name: string; readonly chainSelector: bigint };
   getTransaction(signature: string): Promise<{ readonly error: unknown; readonly logs: readonly SdkLog[] }>;
-  getOffRampsForRouter(router: string, sourceChainSelector: bigint): Promise<readonly string[]>;
-  getOnRampsForOffRamp(offRamp: string, sourceChainSelector: bigint): Promise<readonly string[]>;
-  getRouterForOffRamp(offRamp: string, sourceChainSelector: bigint): Promise<string>;
-  typeAndVersion(program: string): Promise<readonly string[]>;
 }
 
 /** With an API client of null it reads chains only. */

@@ -86,7 +86,6 @@ export interface SdkExecutionInput extends SdkLane {
   readonly message?: { readonly messageId: string };
   readonly merkleRoot?: string;
   readonly proofs?: readonly unknown[];
-  readonly proofFlagBits?: bigint;
   readonly offchainTokenData?: readonly unknown[];
   readonly encodedMessage?: string;
   readonly verifications?: readonly { readonly ccvData: unknown; readonly destAddress: string }[];

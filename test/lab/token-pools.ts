@@ -1,4 +1,4 @@
-/** Token pools of a version that finds them by a token admin registry. */
+/** Token pools, and how each version finds them. */
 import { type Hex, pad, zeroAddress } from 'viem';
 import { type Foundation, PLENTY } from './foundation.ts';
 import type { Contract } from './network.ts';
@@ -17,10 +17,11 @@ interface PoolOptions {
   readonly owner: Hex;
   readonly router: Contract;
   readonly rmnProxy: Contract;
-  readonly registry: Contract;
+  /** By which a version finds its pools. Without one it is 1.2, whose ramps are told them. */
+  readonly registry: Contract | undefined;
 }
 
-/** Every token gets a pool of 1.5.1, with enough to release. */
+/** Every token gets a pool of 1.5.1 (for 1.2: of 1.4), with enough to release. */
 export async function deployPools(options: PoolOptions): Promise<Pools> {
   const [demo, coin] = options.foundation.tokens;
   return [await deployPool(options, demo), await deployPool(options, coin)];
@@ -33,11 +34,11 @@ export async function deployPoolsOf20(options: PoolOptions): Promise<Pools> {
 }
 
 async function deployPool(options: PoolOptions, token: Contract): Promise<Contract> {
-  const { foundation, owner, router, rmnProxy } = options;
-  const decimals = await token.read<number>('decimals');
+  const { foundation, owner, router, rmnProxy, registry } = options;
+  const decimals = registry ? [await token.read<number>('decimals')] : [];
   const pool = await foundation.network.deploy(
-    ccipContract('v1_5_1/lock_release_token_pool'),
-    [token.address, decimals, [], rmnProxy.address, true, router.address],
+    ccipContract(`${registry ? 'v1_5_1' : 'v1_4_0'}/lock_release_token_pool`),
+    [token.address, ...decimals, [], rmnProxy.address, true, router.address],
     { from: owner },
   );
   await token.send('mint', [pool.address, PLENTY], { from: owner });
@@ -69,6 +70,7 @@ async function registerPool(
   token: Contract,
   pool: Contract,
 ): Promise<void> {
+  if (!registry) return;
   const from = { from: owner };
   await registry.send('proposeAdministrator', [token.address, owner], from);
   await registry.send('acceptAdminRole', [token.address], from);

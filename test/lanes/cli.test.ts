@@ -1,5 +1,5 @@
 /** `lanescan lanes` and `lanescan audit`, as people and scripts see them. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { CliContext } from '../../src/cli/context.ts';
 import { createProgram } from '../../src/cli/main.ts';
 import { cellsOf } from '../../src/cli/output/terminal-text.ts';
@@ -92,14 +92,8 @@ describe('lanescan lanes', () => {
   );
 
   test('takes networks by name, and gives each lane as /v2/lanes does', async () => {
-    const { stdout } = await run(
-      'lanes',
-      '--source',
-      'Ethereum Sepolia',
-      '--dest',
-      'solana-devnet',
-      '--json',
-    );
+    const ends = ['--source', 'Ethereum Sepolia', '--dest', 'solana-devnet'];
+    const { stdout } = await run('lanes', ...ends, '--json');
     const lines = stdout.trimEnd().split('\n');
     expect(lines).toHaveLength(1);
     expect(JSON.parse(lines[0] ?? '')).toMatchObject({
@@ -160,31 +154,23 @@ describe('lanescan audit', () => {
 
   test('does not fill the screen with ranges, but says how many more there are', async () => {
     const holed = await openTestStore();
-    try {
-      await holed.apply(
-        Array.from({ length: 31 }, (_, i) => makeSnapshot(makeMessage({ number: 2 * i + 1 }))),
-      );
-      const { code, stdout } = await lanescan(['audit'], { env: { DATABASE_URL: holed.url } });
-      expect(code).toBe(1);
-      expect(stdout).toContain('1…61: 30 missing: 2, 4, 6,');
-      expect(stdout).toContain('38, 40 and 10 more ranges, which --json lists\n');
-    } finally {
-      await holed.close();
-    }
+    onTestFinished(() => holed.close());
+    await holed.apply(Array.from({ length: 31 }, (_, i) => makeSnapshot(makeMessage({ number: 2 * i + 1 }))));
+    const { code, stdout } = await lanescan(['audit'], { env: { DATABASE_URL: holed.url } });
+    expect(code).toBe(1);
+    expect(stdout).toContain('1…61: 30 missing: 2, 4, 6,');
+    expect(stdout).toContain('38, 40 and 10 more ranges, which --json lists\n');
   });
 
   test('of an empty store is not known to be complete: it says so, and ends with status 3', async () => {
     const empty = await openTestStore();
-    try {
-      const { code, stdout, stderr } = await lanescan(['audit'], { env: { DATABASE_URL: empty.url } });
-      expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
-      expect(stderr).toBe(
-        'Nothing to check: whether anything is missing is unknown. ' +
-          'There are no messages yet. Load some with `lanescan import`, or try `lanescan demo`.\n',
-      );
-    } finally {
-      await empty.close();
-    }
+    onTestFinished(() => empty.close());
+    const { code, stdout, stderr } = await lanescan(['audit'], { env: { DATABASE_URL: empty.url } });
+    expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
+    expect(stderr).toBe(
+      'Nothing to check: whether anything is missing is unknown. ' +
+        'There are no messages yet. Load some with `lanescan import`, or try `lanescan demo`.\n',
+    );
   });
 
   test.each([[['--source', 'polygon-mainnet']], [['--dest', 'polygon-mainnet', '--json']]])(

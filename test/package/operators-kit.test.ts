@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import path from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { freshFolder } from '../cli/program.ts';
 
 const repository = path.resolve(import.meta.dirname, '../..');
@@ -15,8 +15,9 @@ const run = (program: string, ...args: readonly string[]) => {
 };
 const isInstalled = (program: string) => run(program, '--version').isInstalled;
 
-describe.skipIf(!isInstalled('systemd-analyze'))('systemd', () => {
-  test.each(units)('accepts %s, and rates it as well protected', (unit) => {
+test.skipIf(!isInstalled('systemd-analyze')).each(units)(
+  'systemd accepts %s, and rates it as well protected',
+  (unit) => {
     // The program need not be installed where a package would put it.
     const text = fs.readFileSync(path.join(operations, unit), 'utf8');
     const file = path.join(freshFolder(), unit);
@@ -29,32 +30,26 @@ describe.skipIf(!isInstalled('systemd-analyze'))('systemd', () => {
     // From 0, protected, to 10, exposed.
     const rated = run('systemd-analyze', 'security', '--offline=true', '--threshold=20', file);
     expect(rated.status, rated.text).toBe(0);
-  });
+  },
+);
+
+test.each(units)('%s runs a command that exists, with time to stop', (unit) => {
+  const text = fs.readFileSync(path.join(operations, unit), 'utf8');
+  const [, command = ''] = /^ExecStart=lanescan (\w+) /m.exec(text) ?? [];
+  expect(['serve', 'index']).toContain(command);
+  const [, seconds] = /^TimeoutStopSec=(\d+)$/m.exec(text) ?? [];
+  // drainSeconds as behind a proxy, plus 25 s.
+  expect(Number(seconds)).toBeGreaterThanOrEqual(30);
 });
 
-describe('a unit', () => {
-  test.each(units)('%s runs a command that exists, with time to stop', (unit) => {
-    const text = fs.readFileSync(path.join(operations, unit), 'utf8');
-    const [, command = ''] = /^ExecStart=lanescan (\w+) /m.exec(text) ?? [];
-    expect(['serve', 'index']).toContain(command);
-    const [, seconds] = /^TimeoutStopSec=(\d+)$/m.exec(text) ?? [];
-    // drainSeconds as behind a proxy, plus 25 s.
-    expect(Number(seconds)).toBeGreaterThanOrEqual(30);
-  });
+test.skipIf(!isInstalled('promtool'))('Prometheus accepts its configuration and the alert rules', () => {
+  const checked = run('promtool', 'check', 'config', path.join(operations, 'prometheus.yaml'));
+  expect(checked.status, checked.text).toBe(0);
+  expect(checked.text).toMatch(/SUCCESS: \d{2} rules found/);
 });
 
-describe.skipIf(!isInstalled('promtool'))('Prometheus', () => {
-  test('accepts its configuration and the alert rules', () => {
-    const checked = run('promtool', 'check', 'config', path.join(operations, 'prometheus.yaml'));
-    expect(checked.status, checked.text).toBe(0);
-    expect(checked.text).toMatch(/SUCCESS: \d{2} rules found/);
-  });
-});
-
-describe.skipIf(!isInstalled('caddy'))('Caddy', () => {
-  test('accepts its configuration', () => {
-    const file = path.join(operations, 'Caddyfile');
-    const checked = run('caddy', 'validate', '--adapter', 'caddyfile', '--config', file);
-    expect(checked.status, checked.text).toBe(0);
-  });
+test.skipIf(!isInstalled('caddy'))('Caddy accepts its configuration', () => {
+  const file = path.join(operations, 'Caddyfile');
+  const checked = run('caddy', 'validate', '--adapter', 'caddyfile', '--config', file);
+  expect(checked.status, checked.text).toBe(0);
 });

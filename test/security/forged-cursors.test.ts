@@ -57,15 +57,11 @@ describe('a forged cursor is rejected before the database is searched', () => {
     filters.flatMap(([what, held]) => forgers.map(([how, forge]) => [how, what, held, forge] as const)),
   )('%s, holding %s', async (_how, _what, held, forge) => {
     const reads: string[] = [];
-    const stop = server.store.observeReads((label) => reads.push(label));
-    try {
-      const answer = await askBehind(server, forge(payloadOf(held)));
-      const body = expectError(answer, 400, 'INVALID_CURSOR');
-      expect(body.details[0]?.problem).toMatch(/another version|another database/);
-      expect(reads.filter((label) => label === 'search')).toEqual([]);
-    } finally {
-      stop();
-    }
+    onTestFinished(server.store.observeReads((label) => reads.push(label)));
+    const answer = await askBehind(server, forge(payloadOf(held)));
+    const body = expectError(answer, 400, 'INVALID_CURSOR');
+    expect(body.details[0]?.problem).toMatch(/another version|another database/);
+    expect(reads.filter((label) => label === 'search')).toEqual([]);
   });
 });
 

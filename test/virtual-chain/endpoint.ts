@@ -11,7 +11,7 @@ import {
   type ServedEndpoint,
   startJsonRpcServer,
 } from '../json-rpc-server.ts';
-import { archiveNode, type EndpointProfile, type LogTraits } from './endpoint-profile.ts';
+import { archiveNode, type EndpointProfile, type Limit, type LogTraits } from './endpoint-profile.ts';
 import {
   EMPTY_BLOOM,
   type VirtualBlock,
@@ -261,32 +261,23 @@ interface Span {
 
 function checkRange({ addresses }: Query, { from, to }: Span, traits: LogTraits): void {
   const count = to - from + 1;
-  for (const limit of [traits.blocks, addresses ? undefined : traits.blocksWithoutAddress]) {
-    if (!limit || count <= limit.max) continue;
-    throw new RpcError(limit.error, {
-      count,
-      from,
-      to,
-      fromHex: quantity(from),
-      max: limit.max,
-      acceptedToHex: quantity(from + limit.max - 1),
-    });
-  }
+  for (const limit of [traits.blocks, addresses ? undefined : traits.blocksWithoutAddress])
+    if (limit && count > limit.max) throw beyond(limit, count, { from, to }, from + limit.max - 1);
 }
 
 /** @param count how many logs there are in the span */
 function checkResults(count: number, { from, to }: Span, { results }: LogTraits): void {
   if (!results || count <= results.max) return;
-  const middle = from + Math.max(0, Math.floor((to - from) / 2) - 1);
-  throw new RpcError(results.error, {
-    max: results.max,
-    count,
-    from,
-    to,
-    fromHex: quantity(from),
-    acceptedToHex: quantity(middle),
-  });
+  throw beyond(results, count, { from, to }, from + Math.max(0, Math.floor((to - from) / 2) - 1));
 }
+
+/** @param acceptedTo the end of a shorter range that would be accepted */
+const beyond = ({ max, error }: Limit, count: number, { from, to }: Span, acceptedTo: number) =>
+  new RpcError(error, {
+    ...{ max, count, from, to },
+    fromHex: quantity(from),
+    acceptedToHex: quantity(acceptedTo),
+  });
 
 /** A virtual chain in the JSON of a node. */
 export function virtualSource(chain: VirtualChain): ChainSource {

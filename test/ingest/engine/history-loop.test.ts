@@ -1,5 +1,5 @@
 /** The history loop of the engine with a family that has nothing to read but numbers: it never stops before the end. */
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { networkBySelector } from '../../../src/domain/networks/networks.ts';
 import type { HistoryReading } from '../../../src/ingest/engine/block-readings.ts';
 import { createContractRegistry } from '../../../src/ingest/engine/contract-registry.ts';
@@ -70,32 +70,25 @@ async function runLoop(isHeadBehind: () => boolean, read: (range: BlockRange) =>
   expect(await store.index.pendingRanges(selector)).toEqual([]);
 }
 
-describe('history is read to its end', () => {
-  // The head may catch up, or fall behind, between any two moments at which the loop looks.
-  test.each([1, 2, 3, 4, 5])('where the head is behind at the first %i looks', async (looks) => {
-    let seen = 0;
-    await runLoop(
-      () => ++seen <= looks,
-      async (range) => emptyReading(range),
-    );
-  });
+const never = () => false;
+const isEven = (number: number) => number % 2 === 0;
 
-  test('where the head is behind at every other look', async () => {
-    let seen = 0;
-    await runLoop(
-      () => ++seen % 2 === 0,
-      async (range) => emptyReading(range),
-    );
-  });
-
-  test('where every second request fails, with pauses that are over at once', async () => {
-    let requests = 0;
-    await runLoop(
-      () => false,
-      async (range) => {
-        if (++requests % 2 === 0) throw new NodeError('busy');
-        return emptyReading(range);
-      },
-    );
-  });
+// The head may catch up, or fall behind, between any two moments at which the loop looks.
+test.each<[where: string, isBehind: (look: number) => boolean, fails: (request: number) => boolean]>([
+  ...[1, 2, 3, 4, 5].map((looks): [string, (look: number) => boolean, typeof never] => [
+    `the head is behind at the first ${looks} looks`,
+    (look) => look <= looks,
+    never,
+  ]),
+  ['the head is behind at every other look', isEven, never],
+  ['every second request fails, with pauses that are over at once', never, isEven],
+])('history is read to its end where %s', async (_, isBehind, fails) => {
+  let [looks, requests] = [0, 0];
+  await runLoop(
+    () => isBehind(++looks),
+    async (range) => {
+      if (fails(++requests)) throw new NodeError('busy');
+      return emptyReading(range);
+    },
+  );
 });

@@ -17,7 +17,7 @@ import {
 } from 'viem';
 import { describe, expect, it, onTestFinished, test } from 'vitest';
 import { addressFromBytes, zeroAddresses } from '../../../src/domain/addresses.ts';
-import { type Fact, isRangeFact, type RangeFact, type Sent } from '../../../src/domain/facts.ts';
+import { type Fact, isRangeFact, type Sent } from '../../../src/domain/facts.ts';
 import { defineNetworks, findNetwork, type Network } from '../../../src/domain/networks/networks.ts';
 import { parseMessage } from '../../../src/domain/records/message-parser.ts';
 import { NodeError } from '../../../src/ingest/engine/faults.ts';
@@ -34,11 +34,8 @@ import { answeringNode } from './answering-node.ts';
 const networkNamed = (name: string) => findNetwork(name) as Network;
 const [here, evm] = [networkNamed('ethereum-testnet-sepolia'), networkNamed('avalanche-testnet-fuji')];
 const [svm, canton] = [networkNamed('solana-devnet'), networkNamed('canton-testnet')];
-const [aptos, sui, ton] = [
-  networkNamed('aptos-testnet'),
-  networkNamed('sui-testnet'),
-  networkNamed('ton-testnet'),
-];
+const [aptos, sui] = [networkNamed('aptos-testnet'), networkNamed('sui-testnet')];
+const ton = networkNamed('ton-testnet');
 
 const addressOf = (number: number): Hex => pad(numberToHex(number), { size: 20 });
 const hashOf = (text: string): Hex => keccak256(stringToHex(text));
@@ -115,16 +112,14 @@ const evmArgs = concat([
   encodeAbiParameters(parseAbiParameters('uint256, bool'), [200_000n, true]),
 ]);
 
-interface Message16 {
-  readonly dest?: Network;
-  readonly sequenceNumber?: bigint;
-  /** Changes of the header, and of the message around it. */
-  readonly header?: object;
-  readonly body?: object;
-  readonly transfers?: readonly { readonly destTokenAddress: Hex; readonly destExecData?: Hex }[];
-}
-
-function sent16({ dest = evm, sequenceNumber = 5n, header, body, transfers = [] }: Message16 = {}): ChainLog {
+/** @param header changes of the header; @param body of the message around it */
+function sent16({
+  dest = evm,
+  sequenceNumber = 5n,
+  header = {} as object,
+  body = {} as object,
+  transfers = [] as readonly { readonly destTokenAddress: Hex; readonly destExecData?: Hex }[],
+} = {}): ChainLog {
   const indexed = [BigInt(dest.selector), sequenceNumber];
   const message = {
     header: {
@@ -177,54 +172,36 @@ function sent15(onRamp: GenuineContract, sourceTokenData: readonly Hex[], source
 const prefixed = (bytes: Hex, lengthOfLength = 1): Hex =>
   concat([numberToHex(size(bytes), { size: lengthOfLength }), bytes]);
 
-interface Message20 {
-  readonly dest?: Network;
-  readonly offRamp?: Hex;
-  readonly finality?: Hex;
-  readonly receiver?: Hex;
-  readonly amount?: bigint;
-  readonly version?: Hex;
-  readonly sourceSelector?: string;
-  readonly trailing?: Hex;
-}
+type Message20 = Parameters<typeof encoded20>[0];
 
 function encoded20({
-  finality = '0x00000000',
-  receiver: to = receiver,
+  finality = '0x00000000' as Hex,
+  receiver: to = receiver as Hex,
   dest = evm,
   offRamp = addressOf(0x0ff),
-  amount,
-  ...more
-}: Message20 = {}): Hex {
+  amount = undefined as bigint | undefined,
+  version = '0x01' as Hex,
+  sourceSelector = here.selector,
+  trailing = '0x' as Hex,
+} = {}): Hex {
   const transfer =
     amount === undefined
       ? '0x'
       : concat([
           '0x01',
           numberToHex(amount, { size: 32 }),
-          prefixed(pad(pool)),
-          prefixed(pad(token)),
-          prefixed(destToken),
-          prefixed(to),
+          ...[pad(pool), pad(token), destToken, to].map((address) => prefixed(address)),
           prefixed('0x12', 2),
         ]);
   return concat([
-    more.version ?? '0x01',
-    numberToHex(BigInt(more.sourceSelector ?? here.selector), { size: 8 }),
-    numberToHex(BigInt(dest.selector), { size: 8 }),
-    numberToHex(5, { size: 8 }),
-    numberToHex(500_000, { size: 4 }),
-    numberToHex(200_000, { size: 4 }),
+    version,
+    ...[sourceSelector, dest.selector, 5].map((number) => numberToHex(BigInt(number), { size: 8 })),
+    ...[500_000, 200_000].map((gas) => numberToHex(gas, { size: 4 })),
     finality,
     zeroHash,
-    prefixed(pad(contracts.onRamp20.address)),
-    prefixed(offRamp),
-    prefixed(pad(sender)),
-    prefixed(to),
-    prefixed('0x', 2),
-    prefixed(transfer, 2),
-    prefixed('0x1234', 2),
-    more.trailing ?? '0x',
+    ...[pad(contracts.onRamp20.address), offRamp, pad(sender), to].map((address) => prefixed(address)),
+    ...(['0x', transfer, '0x1234'] as const).map((bytes) => prefixed(bytes, 2)),
+    trailing,
   ]);
 }
 
@@ -329,9 +306,7 @@ async function expectFields(
   fields: Partial<Sent['message']>,
   options?: DecodeOptions,
 ): Promise<void> {
-  const { message } = await decodeSent(log, options);
-  const names = Object.keys(fields) as (keyof typeof fields)[];
-  expect(Object.fromEntries(names.map((name) => [name, message[name]]))).toEqual(fields);
+  expect((await decodeSent(log, options)).message).toEqual(expect.objectContaining(fields));
 }
 
 const usualTransfer = {
@@ -453,22 +428,17 @@ describe('a message of 1.6', () => {
 });
 
 describe('a message of 1.2 and 1.5', () => {
-  const addresses = { sourcePoolAddress: pad(pool), destTokenAddress: pad(destToken) };
-  const tokenData = encodeAbiParameters(abi.sourceTokenData, [
-    { ...addresses, extraData: '0x12', destGasAmount: 90_000n },
-  ]);
-  const of12 = { ...usualTransfer, destTokenAddress: zeroAddress, extraData: '0xbeef', destGasAmount: null };
-
-  test.each<MessageCase>([
-    [
-      'has in 1.2 the zero address for a pool that is retired',
-      sent15(contracts.onRamp12, ['0xbeef']),
-      { tokenAmounts: [{ ...of12, sourcePoolAddress: zeroAddress }] },
-      { answer: () => undefined },
-    ],
-  ])('%s', expectFields);
+  it('has in 1.2 the zero address for a pool that is retired', async () => {
+    const { message } = await decodeSent(sent15(contracts.onRamp12, ['0xbeef']), { answer: () => undefined });
+    const untold = { destTokenAddress: zeroAddress, sourcePoolAddress: zeroAddress, destGasAmount: null };
+    expect(message.tokenAmounts).toEqual([{ ...usualTransfer, ...untold, extraData: '0xbeef' }]);
+  });
 
   it('is handed back where its token data or its source are not what they should be', async () => {
+    const addresses = { sourcePoolAddress: pad(pool), destTokenAddress: pad(destToken) };
+    const tokenData = encodeAbiParameters(abi.sourceTokenData, [
+      { ...addresses, extraData: '0x12', destGasAmount: 90_000n },
+    ]);
     expect(await reasonFor(sent15(contracts.onRamp15, []))).toMatch(/not as many token data as tokens/);
     expect(await reasonFor(sent15(contracts.onRamp15, ['0xbeef']))).toMatch(/CCIPSendRequested: \S/);
     expect(await reasonFor(sent15(contracts.onRamp15, [tokenData], '5'))).toMatch(/names 5 as its source/);
@@ -569,13 +539,13 @@ describe('a message of 2.0', () => {
 
 describe('an execution', () => {
   const messageId = keccak256(encoded20());
-  const executed20 = (state: number, returnData: Hex = '0x') =>
-    logOf(contracts.offRamp20, abi.executionStateChanged20, [5n, 5n, messageId], [state, returnData]);
   const of15 = (state: number, data: Hex = '0x') =>
     logOf(contracts.offRamp15, abi.executionStateChanged15, [5n, messageId], [state, data]);
   const lane = [5n, 5n, messageId];
   const of16 = (state: number, data: Hex = '0x') =>
     logOf(contracts.offRamp16, abi.executionStateChanged16, lane, [zeroHash, state, data, 77n]);
+  const executed20 = (state: number, data: Hex = '0x') =>
+    logOf(contracts.offRamp20, abi.executionStateChanged20, lane, [state, data]);
   const results: readonly Hex[] = ['0x49ff34ed01', '0x49ff34ed02'];
   const call = (encodedMessage: Hex): Hex =>
     abi.callOf(abi.execute20, contracts.offRamp20.address, encodedMessage, verifiers, results, 0).data;
@@ -590,6 +560,7 @@ describe('an execution', () => {
   const executed = (success: boolean) => ({ kind: 'Executed', messageId, success, seen });
 
   const outcomes = (facts: readonly Fact[]) => facts.filter(({ kind }) => kind !== 'ExecutionDetails');
+  const [endless, kept]: readonly Hex[] = [`0x${'ab'.repeat(100_000)}`, `0x${'ab'.repeat(4_096)}`];
 
   test.each([
     ['of 1.5 that succeeded', of15(2), []],
@@ -598,11 +569,7 @@ describe('an execution', () => {
     ['of 1.6 that succeeded', of16(2), [{ returnData: '0x', gasUsed: '77', caller: null }]],
     ['of 1.6 that failed', of16(3, '0x12'), [{ returnData: '0x12', gasUsed: '77', caller: origin }]],
     ['of 2.0', executed20(2), [{ returnData: '0x', gasUsed: null, caller: origin }]],
-    [
-      'with endless words',
-      of16(3, `0x${'ab'.repeat(100_000)}`),
-      [{ returnData: `0x${'ab'.repeat(4_096)}`, gasUsed: '77', caller: origin }],
-    ],
+    ['with endless words', of16(3, endless), [{ returnData: kept, gasUsed: '77', caller: origin }]],
   ])('%s leaves the return data, the gas and, where it failed, the caller', async (_, log, details) => {
     const found = (await decode([log])).facts.filter(({ kind }) => kind === 'ExecutionDetails');
     expect(found).toEqual(
@@ -671,20 +638,6 @@ describe('a commit', () => {
       [],
       [{ priceUpdates: prices, interval: { min, max }, merkleRoot }],
     );
-  const committed = (changes: Partial<RangeFact> = {}): RangeFact => ({
-    kind: 'Committed',
-    lane: {
-      sourceChainSelector: evm.selector,
-      destChainSelector: here.selector,
-      onramp: spelledOf(0x316),
-    },
-    fromSequenceNumber: '3',
-    toSequenceNumber: '4',
-    merkleRoot: hashOf('root'),
-    offramp: getAddress(contracts.offRamp16.address),
-    seen,
-    ...changes,
-  });
 
   it('of 1.6 names the on-ramp as the source’s family spells it', async () => {
     const { facts } = await decode([
@@ -705,7 +658,18 @@ describe('a commit', () => {
         [root(), root({ onRampAddress: '0x12' }), root({ minSeqNr: 5n })],
       ),
     ]);
-    expect(facts).toEqual([committed()]);
+    const lane = { sourceChainSelector: evm.selector, destChainSelector: here.selector };
+    expect(facts).toEqual([
+      {
+        kind: 'Committed',
+        lane: { ...lane, onramp: spelledOf(0x316) },
+        fromSequenceNumber: '3',
+        toSequenceNumber: '4',
+        merkleRoot: hashOf('root'),
+        offramp: getAddress(contracts.offRamp16.address),
+        seen,
+      },
+    ]);
     expect(unreadable.map(({ reason }) => reason)).toEqual([
       expect.stringMatching(/selector 5 of the source.*on-ramp 0x12 is no EVM address.*numbers 5 to 4/),
     ]);

@@ -3,17 +3,13 @@ import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { NodeError, RangeTooLargeError, reasonOf } from '../../../src/ingest/engine/faults.ts';
-import { createEndpoint, usualTiming } from '../../../src/ingest/engine/json-rpc/endpoint.ts';
 import { createTokenBucket } from '../../../src/ingest/engine/json-rpc/token-bucket.ts';
 import type { ChainNode, Hex } from '../../../src/ingest/evm/rpc/chain.ts';
-import { classifyEvmRpcError } from '../../../src/ingest/evm/rpc/evm-rpc-errors.ts';
-import { createChain } from '../../../src/ingest/evm/rpc/node.ts';
 import {
   briefly,
   CONTRACT,
   failureOf,
   impatient,
-  makeSource,
   makeTinyChain,
   nameOf,
   network,
@@ -77,18 +73,15 @@ describe('an endpoint without faults', () => {
     expect(node.calls.map(({ method }) => method)).not.toContain('eth_getLogs');
   });
 
-  test('gets user and password of its URL in a header, and no error shows them or the key', async () => {
+  test('gets path and query of its URL, user and password in a header, and no error shows them', async () => {
     const node = await startFaultyNode();
     const url = new URL(`http://us%20er:pass%3Aword@${node.host}/v3/secret-key?token=hidden-token`);
-    const chain = createChain(
-      { ...makeSource([node]), rpc: [url] },
-      { userAgent: 'lanescan/9', timing: briefly },
-    );
-    onTestFinished(() => chain.close());
+    const chain = openChain([node], { rpc: [url] }, { userAgent: 'lanescan/9' });
     expect(await chain.run(nameOf)).toBe(node.host);
     const [request] = node.requests;
     expect(request?.headers.authorization).toBe(`Basic ${Buffer.from('us er:pass:word').toString('base64')}`);
     expect(request?.headers['user-agent']).toBe('lanescan/9');
+    expect(request?.url).toBe('/v3/secret-key?token=hidden-token');
     node.methods.eth_getLogs = () => {
       throw rpcError(-32000, 'nothing for secret-key, hidden-token or pass%3Aword\u001b[31m');
     };
@@ -148,15 +141,12 @@ describe('failures of the transport', () => {
     ['no answer', 'hang', /no answer within 4 s/],
     ['half an answer and silence', 'stall', /no whole answer within 4 s/],
   ];
+  const elsewhere = { location: 'http://elsewhere.example/' };
   const failures: readonly Failure[] = [
     ['a connection that is reset', 'reset', /no connection \(.*(ECONNRESET|SOCKET)/],
     ['half an answer and the end', 'cut', /no connection \(.*(terminated|SOCKET|ECONNRESET)/],
     ['half an answer as if it were whole', 'truncate', /an answer that is no JSON/],
-    [
-      'a redirect',
-      { status: 302, headers: { location: 'http://elsewhere.example/' } },
-      /HTTP 302: it redirects/,
-    ],
+    ['a redirect', { status: 302, headers: elsewhere }, /HTTP 302: it redirects/],
     ['a page of HTML', { status: 200, body: '<html>' }, /an answer that is no JSON/],
     ['a wrong key', { status: 401, body: 'no' }, /HTTP 401: it does not let us in/],
     ['a gateway without a node', { status: 502, body: '<html>' }, /HTTP 502/],
@@ -310,31 +300,22 @@ describe('failures of the transport', () => {
 });
 
 describe('choosing an endpoint', () => {
-  test('one of another network gets no work, and says which network it is', async () => {
-    const [untrusted, good] = [await startFaultyNode({ chainId: 1 }), await startFaultyNode()];
-    const chain = openChain([untrusted, good]);
-    expect(await chain.run(nameOf)).toBe(good.host);
-    expect(chain.health()[0]?.problem).toBe(
-      `${untrusted.host}: it is a node of chain 1, and ${network.name} is chain 1337`,
-    );
-    expect(new Set(untrusted.calls.map(({ method }) => method))).toEqual(
-      new Set(['eth_chainId', 'eth_getBlockByNumber']),
-    );
-  });
-
-  test.each<[string, { chainId?: number }, Fault | undefined]>([
-    ['of another network', { chainId: 1 }, undefined],
-    ['that rejects the key', {}, { status: 401, body: 'no' }],
-  ])('one %s is left alone for 5 minutes', async (_what, options, misbehaviour) => {
+  test.each<[string, { chainId?: number }, Fault | undefined, string]>([
+    ['of another network', { chainId: 1 }, undefined, `of chain 1, and ${network.name} is chain 1337`],
+    ['that rejects the key', {}, { status: 401, body: 'no' }, 'it does not let us in'],
+  ])('one %s gets no work, says why, and is left alone for 5 minutes', async (_what, options, fault, why) => {
     const [bad, good] = [await startFaultyNode(options), await startFaultyNode()];
-    if (misbehaviour) bad.misbehave = () => misbehaviour;
+    bad.misbehave = () => fault;
     const { rests, writeLog } = logged();
     // Other failures would be forgotten after a millisecond.
     const timing = { ...briefly, firstPauseMs: 1, longestPauseMs: 1, longestRetryAfterMs: 600_000 };
     const chain = openChain([bad, good], {}, { timing, writeLog });
     expect(await chain.run(nameOf)).toBe(good.host);
     await vi.waitFor(() => expect(rests()).toContain(300), WAIT);
+    expect(chain.health()[0]?.problem).toContain(why);
     const asked = bad.calls.length;
+    const probes = ['eth_chainId', 'eth_getBlockByNumber'];
+    expect(bad.calls.filter(({ method }) => !probes.includes(method))).toEqual([]);
     for (let i = 0; i < 5; i++) {
       await delay(5);
       expect(await chain.run(nameOf)).toBe(good.host);
@@ -367,30 +348,21 @@ describe('choosing an endpoint', () => {
     const chain = openChain([stale, good]);
     expect(await chain.run(nameOf)).toBe(stale.host);
     expect(await chain.run(nameOf, 25)).toBe(good.host);
-    expect(chain.health()[0]).toMatchObject({
-      healthy: false,
-      problem: `${stale.host}: its head 19 is behind block 25`,
-      headBlock: 19,
-      failures: 0,
-    });
+    const problem = `${stale.host}: its head 19 is behind block 25`;
+    expect(chain.health()[0]).toMatchObject({ healthy: false, problem, headBlock: 19, failures: 0 });
+    // Where all are behind, that is said.
+    await expectNodeError(openChain([stale]).run(nameOf, 25), new RegExp(problem));
     expect(await chain.run(nameOf, 10)).toBe(stale.host);
     stale.chain.grow(8);
     await vi.waitFor(async () => expect(await chain.run(nameOf, 25)).toBe(stale.host), WAIT);
     expect(chain.health()[0]).toMatchObject({ healthy: true, headBlock: 27 });
   });
 
-  test('where all are behind, that is said', async () => {
-    const stale = await startFaultyNode({ chain: makeTinyChain(20) });
-    await expectNodeError(openChain([stale]).run(nameOf, 25), /its head 19 is behind block 25/);
-  });
-
   test('work that finds fault with a node is given to the next one, once each, and the last error is thrown', async () => {
     const { nodes, chain } = await openNodes(3);
     await chain.run(nameOf);
-    await vi.waitFor(
-      () => expect(chain.health().map(({ headBlock }) => headBlock)).toEqual([29, 29, 29]),
-      WAIT,
-    );
+    const heads = () => chain.health().map(({ headBlock }) => headBlock);
+    await vi.waitFor(() => expect(heads()).toEqual([29, 29, 29]), WAIT);
     const seen: string[] = [];
     const failure = await failureOf(
       chain.run(async (rpc) => {
@@ -438,9 +410,7 @@ describe('choosing an endpoint', () => {
 
   test('two endpoints of one host are told apart', async () => {
     const node = await startFaultyNode();
-    const source = { ...makeSource([node]), rpc: [new URL('/one', node.url), new URL('/two', node.url)] };
-    const chain = createChain(source, { userAgent: 'lanescan/test', timing: briefly });
-    onTestFinished(() => chain.close());
+    const chain = openChain([node], { rpc: [new URL('/one', node.url), new URL('/two', node.url)] });
     expect(chain.health().map(({ name }) => name)).toEqual([node.host, `${node.host} (2)`]);
   });
 });
@@ -464,130 +434,64 @@ describe('answers that cannot be believed', () => {
 
   const tiny = makeTinyChain(30);
   const hash = hashOf(tiny, 3);
-  const [transaction] = blockOf(tiny, 0).transactions;
+  const otherTransaction = { ...blockOf(tiny, 0).transactions[0], input: '0x' };
+  const otherContract = `0x${'dd'.repeat(20)}`;
   const soon = quantity(Math.floor(Date.now() / 1000) + 7200);
 
-  type Lie = readonly [what: string, fault: Fault, problem: RegExp];
-  /** A method, a question that leads to it, and answers that are not to be believed. */
-  const questions: readonly (readonly [string, (rpc: ChainNode) => Promise<unknown>, readonly Lie[]])[] = [
-    [
-      'eth_getLogs',
-      (rpc) => rpc.logs({ ...range, addresses: [CONTRACT] }),
-      [
-        ['the id of another call', answer((given) => ({ ...given, id: 7777 })), /another call/],
-        ['an id that is text', answer((given) => ({ ...given, id: String(given.id) })), /another call/],
-        ['no result', answer(({ id }) => ({ id })), /without a result/],
-        ['a list where one answer is due', answer((given) => [given]), /another call/],
-        ['null', answer(() => null), /no JSON-RPC/],
-        ['a number for logs', result(() => 5), /no list of logs/],
-        ['null for logs', result(() => null), /no list of logs/],
-        [
-          'a log outside the range',
-          logs((l) => [...l, { ...l[0], blockNumber: '0x15' }]),
-          /21, outside 0 to 20/,
-        ],
-        [
-          'a log of another contract',
-          firstLog({ address: `0x${'dd'.repeat(20)}` }),
-          /0xdd.* was not asked for/,
-        ],
-        ['a log with another topic', firstLog({ topics: [foreign] }), /topic that was not asked for/],
-        ['a log without topics', firstLog({ topics: [] }), /topic that was not asked for/],
-        ['a log twice', logs((l) => [l[0], ...l]), /log 0 of block 0 twice/],
-        ['a log that was removed', firstLog({ removed: true }), /a log that was removed/],
-        [
-          'two hashes for one block',
-          logs((l) => [l[0], { ...l[0], logIndex: '0x5', blockHash: foreign }]),
-          /two hashes for block 0/,
-        ],
-        [
-          'one hash for two blocks',
-          logs((l) => [l[0], { ...l[1], blockHash: l[0]?.blockHash }]),
-          /two hashes for block/,
-        ],
-        ['a log of a pending block', firstLog({ blockHash: null }), /no blockHash of a log/],
-        ['a log with half an address', firstLog({ address: '0xc0c0' }), /no address of a log/],
-        ['a log with odd data', firstLog({ data: '0x123' }), /no data of a log/],
-        ['a log with a number in decimal', firstLog({ blockNumber: 3 }), /no blockNumber of a log/],
-      ],
-    ],
-    [
-      'eth_getLogs',
-      (rpc) => rpc.logsOfBlocks([hash], [TOPIC]),
-      [['a log of another block', firstLog({ blockHash: foreign }), /a log of another block/]],
-    ],
-    [
-      'eth_getBlockByNumber',
-      (rpc) => rpc.blocks([4]),
-      [
-        ['a block of another number', block({ number: '0x5' }), /block 5 instead of 4/],
-        ['no block', result(() => null), /it has no block 4/],
-        ['a block without a bloom', block({ logsBloom: '0x00' }), /no logsBloom/],
-      ],
-    ],
-    [
-      'eth_getBlockByNumber',
-      (rpc) => rpc.head(),
-      [
-        ['a block with an absurd number', block({ number: `0x${'f'.repeat(16)}` }), /no number of a block/],
-        ['a head in the future', block({ timestamp: soon }), /in the future/],
-      ],
-    ],
-    [
-      'eth_getBlockByNumber',
-      (rpc) => rpc.blocks([1, 2, 3]),
-      [
-        ['fewer answers than calls', answers((given) => given.slice(1)), /2 answers to a batch of 3/],
-        ['one answer twice', answers(([first, second]) => [first, second, first]), /no JSON-RPC/],
-        [
-          'one wrong id among the answers',
-          answers((given) => given.map((one, index) => (index === 1 ? { ...one, id: 999 } : one))),
-          /no JSON-RPC/,
-        ],
-      ],
-    ],
-    [
-      'eth_getBlockByHash',
-      (rpc) => rpc.blockByHash(hash),
-      [['a block of another hash', block({ hash: foreign }), /instead of/]],
-    ],
-    [
-      'eth_getBlockReceipts',
-      (rpc) => rpc.receiptLogs([hash], [TOPIC]),
-      [
-        [
-          'receipts of another block',
-          logs((receipts) => receipts.map((receipt) => ({ ...receipt, blockHash: foreign }))),
-          /a receipt of another block/,
-        ],
-        ['no receipts', result(() => null), /it has no receipts/],
-      ],
-    ],
-    [
-      'eth_getTransactionByHash',
-      (rpc) => rpc.transactions([foreign]),
-      [
-        ['no transaction', result(() => null), /it has no transaction/],
-        [
-          'another transaction',
-          result(() => ({ ...transaction, input: '0x' })),
-          /transaction 0x.* instead of 0xee/,
-        ],
-      ],
-    ],
-    [
-      'eth_call',
-      (rpc) => rpc.calls([{ to: CONTRACT, data: '0x' }]),
-      [['an answer of a contract that is no hex', result(() => 'yes'), /no bytes/]],
-    ],
-  ];
-  const lies = questions.flatMap(([method, ask, list]) =>
-    list.map(([what, fault, problem]) => [what, method, ask, fault, problem] as const),
-  );
+  type Question = readonly [method: string, ask: (rpc: ChainNode) => Promise<unknown>];
+  const ofRange: Question = ['eth_getLogs', (rpc) => rpc.logs({ ...range, addresses: [CONTRACT] })];
+  const ofBlock: Question = ['eth_getLogs', (rpc) => rpc.logsOfBlocks([hash], [TOPIC])];
+  const numbered: Question = ['eth_getBlockByNumber', (rpc) => rpc.blocks([4])];
+  const newest: Question = ['eth_getBlockByNumber', (rpc) => rpc.head()];
+  const three: Question = ['eth_getBlockByNumber', (rpc) => rpc.blocks([1, 2, 3])];
+  const byHash: Question = ['eth_getBlockByHash', (rpc) => rpc.blockByHash(hash)];
+  const receipts: Question = ['eth_getBlockReceipts', (rpc) => rpc.receiptLogs([hash], [TOPIC])];
+  const sent: Question = ['eth_getTransactionByHash', (rpc) => rpc.transactions([foreign])];
+  const called: Question = ['eth_call', (rpc) => rpc.calls([{ to: CONTRACT, data: '0x' }])];
 
-  test.each(lies)(
+  const otherBlocks = (given: Json[]) => given.map((receipt) => ({ ...receipt, blockHash: foreign }));
+  const wrongId = (given: Json[]) => given.map((one, index) => (index === 1 ? { ...one, id: 999 } : one));
+  const oneHash = ([one, two]: Json[]) => [one, { ...two, blockHash: one?.blockHash }];
+  const twoHashes = ([one]: Json[]) => [one, { ...one, logIndex: '0x5', blockHash: foreign }];
+
+  test.each<readonly [what: string, question: Question, fault: Fault, problem: RegExp]>([
+    ['the id of another call', ofRange, answer((given) => ({ ...given, id: 7777 })), /another call/],
+    ['an id that is text', ofRange, answer((given) => ({ ...given, id: String(given.id) })), /another call/],
+    ['no result', ofRange, answer(({ id }) => ({ id })), /without a result/],
+    ['a list where one answer is due', ofRange, answer((given) => [given]), /another call/],
+    ['null', ofRange, answer(() => null), /no JSON-RPC/],
+    ['a number for logs', ofRange, result(() => 5), /no list of logs/],
+    ['null for logs', ofRange, result(() => null), /no list of logs/],
+    ['a log outside the range', ofRange, firstLog({ blockNumber: '0x15' }), /21, outside 0 to 20/],
+    ['a log of another contract', ofRange, firstLog({ address: otherContract }), /0xdd.* was not asked for/],
+    ['a log with another topic', ofRange, firstLog({ topics: [foreign] }), /topic that was not asked for/],
+    ['a log without topics', ofRange, firstLog({ topics: [] }), /topic that was not asked for/],
+    ['a log twice', ofRange, logs((given) => [given[0], ...given]), /log 0 of block 0 twice/],
+    ['a log that was removed', ofRange, firstLog({ removed: true }), /a log that was removed/],
+    ['two hashes for one block', ofRange, logs(twoHashes), /two hashes for block 0/],
+    ['one hash for two blocks', ofRange, logs(oneHash), /two hashes for block/],
+    ['a log of a pending block', ofRange, firstLog({ blockHash: null }), /no blockHash of a log/],
+    ['a log with half an address', ofRange, firstLog({ address: '0xc0c0' }), /no address of a log/],
+    ['a log with odd data', ofRange, firstLog({ data: '0x123' }), /no data of a log/],
+    ['a log with a number in decimal', ofRange, firstLog({ blockNumber: 3 }), /no blockNumber of a log/],
+    ['a log of another block', ofBlock, firstLog({ blockHash: foreign }), /a log of another block/],
+    ['a block of another number', numbered, block({ number: '0x5' }), /block 5 instead of 4/],
+    ['no block', numbered, result(() => null), /it has no block 4/],
+    ['a block without a bloom', numbered, block({ logsBloom: '0x00' }), /no logsBloom/],
+    ['an absurd number', newest, block({ number: `0x${'f'.repeat(16)}` }), /no number of a block/],
+    ['a head in the future', newest, block({ timestamp: soon }), /in the future/],
+    ['fewer answers than calls', three, answers((given) => given.slice(1)), /2 answers to a batch of 3/],
+    ['one answer twice', three, answers(([first, second]) => [first, second, first]), /no JSON-RPC/],
+    ['one wrong id among the answers', three, answers(wrongId), /no JSON-RPC/],
+    ['a block of another hash', byHash, block({ hash: foreign }), /instead of/],
+    ['receipts of another block', receipts, logs(otherBlocks), /a receipt of another block/],
+    ['no receipts', receipts, result(() => null), /it has no receipts/],
+    ['no transaction', sent, result(() => null), /it has no transaction/],
+    ['another transaction', sent, result(() => otherTransaction), /transaction 0x.* instead of 0xee/],
+    ['an answer of a contract that is no hex', called, result(() => 'yes'), /no bytes/],
+  ])(
     '%s is the fault of the node, and the next one is asked',
-    async (_what, method, ask, fault, problem) => {
+    async (_what, [method, ask], fault, problem) => {
       const { nodes, chain } = await openNodes(2);
       const [liar, honest] = nodes;
       await chain.run(nameOf);
@@ -700,25 +604,12 @@ describe('rates', () => {
   });
 
   test('many requests under way are no leak of listeners', async () => {
-    const node = await startFaultyNode();
+    const { chain } = await openNodes(1);
     const warnings: string[] = [];
     const warn = ({ name }: Error) => warnings.push(name);
     process.on('warning', warn);
     onTestFinished(() => void process.off('warning', warn));
-    const endpoint = createEndpoint({
-      url: node.url,
-      name: node.host,
-      requestsPerSecond: 10_000,
-      batchSize: 1,
-      userAgent: 'lanescan/test',
-      signal: new AbortController().signal,
-      now: Date.now,
-      random: Math.random,
-      timing: usualTiming,
-      classifyRpcError: classifyEvmRpcError,
-    });
-    const call = { method: 'eth_chainId', params: [] };
-    await Promise.all(Array.from({ length: 30 }, () => endpoint.ask([call])));
+    await Promise.all(Array.from({ length: 30 }, () => chain.run(nameOf)));
     // A warning is emitted in the next turn.
     await delay(10);
     expect(warnings).toEqual([]);
@@ -797,7 +688,7 @@ describe('batches', () => {
     status: 200,
     body: JSON.stringify({ ...more, error: { code, message } }),
   });
-  const withoutId = { jsonrpc: '2.0', id: null };
+  const noId = { jsonrpc: '2.0', id: null };
   const drpc = { code: 31, message: 'Batch of more than 3 requests are not allowed on free tier' };
   const inFirst: Fault = {
     change: (answer) => [
@@ -807,12 +698,12 @@ describe('batches', () => {
   /** Who rejects batches of more calls than how many, and how. */
   const rejections: readonly (readonly [string, number, Fault])[] = [
     ['not taken at all', 1, { status: 400, body: 'Bad Request' }],
-    ['not taken, by an error without an id', 1, error(-32600, 'Invalid Request', withoutId)],
+    ['not taken, by an error without an id', 1, error(-32600, 'Invalid Request', noId)],
     ['"batch requests are not supported"', 1, error(-32000, 'batch requests are not supported')],
     [
       'Erigon: at most 4, and it says so',
       4,
-      error(-32000, 'batch limit 4 exceeded: 16 requests given', withoutId),
+      error(-32000, 'batch limit 4 exceeded: 16 requests given', noId),
     ],
     ['dRPC: at most 3, in each answer', 3, rejectingFrom(0, drpc)],
     ['dRPC: at most 3, in one error', 3, { status: 500, body: JSON.stringify([drpc]) }],

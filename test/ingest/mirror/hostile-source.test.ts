@@ -28,13 +28,13 @@ test('a page with the same message twice is stored, as often as it is read', asy
   expect(ids).toEqual([ready.messageId, unfinished.messageId]);
 });
 
-describe('a cursor that no database takes, or none where there is a next page', () => {
-  const messages = successes(6);
-
-  test.each([
-    ['U+0000', 'a\u0000b'],
-    ['nothing', null],
-  ])('%s: what the page has is stored, and the walk goes on by time', async (_what, cursor) => {
+test.each([
+  ['U+0000, which no database takes', 'a\u0000b'],
+  ['missing', null],
+])(
+  'where the cursor of a next page is %s, the page is stored, and the walk goes on by time',
+  async (_what, cursor) => {
+    const messages = successes(6);
     const standIn = await startStandIn(...messages);
     standIn.isWhole = true;
     standIn.knowsTimes = true;
@@ -48,8 +48,8 @@ describe('a cursor that no database takes, or none where there is a next page', 
     follow(standIn, store, { writeLog: (text) => logLines.push(text) });
     await until(isEqual(store, standIn));
     expect(logLines.join()).toMatch(/cursor.*; trying again in/);
-  });
-});
+  },
+);
 
 test('an item or a record from the future is rejected by name, and the others are taken', async () => {
   const future = { ...makeMessage({ number: 3 }), sendTimestamp: '9999-12-31T23:59:59.999Z' };

@@ -86,8 +86,6 @@ export interface LazySeries {
   errOf?(index: number): TransactionFault | null;
 }
 
-export type VirtualCluster = ReturnType<typeof createVirtualCluster>;
-
 const SLOT_MS = 400;
 /** One slot in so many is skipped. */
 const SKIPS_ONE_IN = 12;
