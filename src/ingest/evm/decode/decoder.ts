@@ -24,13 +24,16 @@ import type { Block, CallAnswer, ChainLog, ChainNode, Hex } from '../rpc/chain.t
 import { type Execution, isFailed, type LogContext, type LogReading } from './log-reading.ts';
 import {
   execution15,
+  execution16,
+  readCommitReport,
   readExecution15,
+  readExecution16,
+  readMessageSent16,
   readReportAccepted,
   readRootBlessed,
   readRootRemoved,
   readSendRequested,
-} from './v15.ts';
-import { execution16, readCommitReport, readExecution16, readMessageSent16 } from './v16.ts';
+} from './v16.ts';
 import { readExecution20, readMessageSent20 } from './v20.ts';
 
 /** A log of a genuine contract that cannot be read, with the reason for people. */
