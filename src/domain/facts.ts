@@ -4,7 +4,7 @@
  * Facts of a chain have the block in which they were observed, so that a reorganisation retracts exactly those of orphaned
  * blocks. A Snapshot is a full record that was folded elsewhere (an import); it has no block and is never retracted.
  */
-import type { ProgramFailure } from './failures/program-failure.ts';
+import type { ProgramFailure } from './failures/program-reason.ts';
 import type { Message } from './message.ts';
 
 export interface Observation {

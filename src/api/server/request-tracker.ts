@@ -6,8 +6,7 @@ import type { Metrics } from '../metrics/metrics.ts';
 import type { Backpressure, Reservation } from './backpressure.ts';
 import { clientAddress } from './client-address.ts';
 import type { Connection, Connections } from './connections.ts';
-import { responseMs } from './responses.ts';
-import { servedPathOf } from './route-registration.ts';
+import { responseMs, servedPathOf } from './responses.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
