@@ -92,7 +92,8 @@ export const executionRoutes: readonly Route[] = [
       checkGasLimit(preparation, gasLimit);
       if (!preparation.isOpen) throw new ApiError('MANUAL_EXECUTION_NOT_OPEN', notOpenText(preparation));
       const body = executionBody(preparation, gasLimit, await tryOut(preparation, gasLimit, diagnoses));
-      return { body: JSON.stringify(body, decimalIntegers) };
+      const json = JSON.stringify(body, (_, value) => (typeof value === 'bigint' ? `${value}` : value));
+      return { body: json };
     },
   },
   {
@@ -243,10 +244,6 @@ function executionBody(
       arguments: call.arguments as Readonly<Record<string, AbiInput>>,
     },
   };
-}
-
-function decimalIntegers(_key: string, value: unknown): unknown {
-  return typeof value === 'bigint' ? value.toString() : value;
 }
 
 export async function diagnosisBody(preparation: Preparation, diagnoses: Diagnoses): Promise<Diagnosis> {

@@ -60,7 +60,8 @@ export function createRequestTracker(options: {
     const { headersSent, writableFinished } = reply.raw;
     const status = headersSent ? reply.statusCode : CLIENT_CLOSED_STATUS;
     // An event stream has no natural end, so it does not count as cut.
-    const isCut = headersSent && !writableFinished && !isEventStream(reply);
+    const isStream = String(reply.getHeader('content-type')).startsWith('text/event-stream');
+    const isCut = headersSent && !writableFinished && !isStream;
     const aborted = request.connection.cutReason ?? 'client';
     if (isCut) metrics.observeCut(aborted);
     const seconds = responseMs(request, reply) / 1000;
@@ -108,10 +109,6 @@ export function createRequestTracker(options: {
       });
     },
   };
-}
-
-function isEventStream(reply: FastifyReply): boolean {
-  return String(reply.getHeader('content-type')).startsWith('text/event-stream');
 }
 
 /** Long polls have a separate label, because they would distort the durations of other requests. */

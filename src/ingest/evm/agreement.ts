@@ -98,7 +98,7 @@ export function createAgreement({ log, timing }: Progress, chain: Chain, accepts
         waits.answered(view.node.name);
         const common = await commonOf(node, block, view);
         if (common) {
-          if (!view.block && isOldHead(view.head)) continue;
+          if (!view.block && Date.now() - view.head.timestamp * 1000 > MAX_HEAD_AGE_MS) continue;
           const agreedFinal = await lowerFinal(node, common, final, view.final);
           if (!agreedFinal) continue;
           const agreed = { common, final: agreedFinal, isAlone: false };
@@ -182,8 +182,4 @@ async function lowerFinal(
   if (!other || other.number === 0 || other.number >= own.number) return own;
   const [lower] = await node.blocks([other.number]);
   return lower?.hash === other.hash ? lower : undefined;
-}
-
-function isOldHead({ timestamp }: Block): boolean {
-  return Date.now() - timestamp * 1000 > MAX_HEAD_AGE_MS;
 }

@@ -145,7 +145,8 @@ export function createSource(options: {
     try {
       const response = await followRedirects(...request);
       const { status, headers } = response;
-      if (!isWorthRetrying(status)) return { response };
+      // Timeouts, rate limits, and server errors are worth another attempt.
+      if (![408, 425, 429].includes(status) && status < 500) return { response };
       const retryAfterMs = parseRetryAfterMs(headers.get('retry-after'), Date.now());
       const requestedMs =
         retryAfterMs === null ? null : Math.max(Math.min(retryAfterMs, LONGEST_RETRY_AFTER_MS), 1);
@@ -212,11 +213,6 @@ function redirectTarget(location: string, from: URL, name: string): string {
     `${name} redirects to ${target ? target.origin : 'an invalid URL'}, another host`,
     'If you trust that host, mirror it directly.',
   );
-}
-
-/** Timeouts, rate limits, and server errors. */
-function isWorthRetrying(status: number): boolean {
-  return status === 408 || status === 425 || status === 429 || status >= 500;
 }
 
 const FIRST_LIMIT = 4;

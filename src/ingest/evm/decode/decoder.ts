@@ -21,13 +21,11 @@ import type {
   OtherContract,
 } from '../contracts/contracts.ts';
 import type { Block, CallAnswer, ChainLog, ChainNode, Hex } from '../rpc/chain.ts';
-import { type Execution, isFailed, type LogContext, type LogReading } from './log-reading.ts';
+import { type Execution, executedFacts, isFailed, type LogContext, type LogReading } from './log-reading.ts';
 import {
   execution15,
   execution16,
   readCommitReport,
-  readExecution15,
-  readExecution16,
   readMessageSent16,
   readReportAccepted,
   readRootBlessed,
@@ -67,10 +65,10 @@ const readers: ReadonlyMap<Hex | undefined, LogReader> = new Map(
     readerOf(abi.reportAccepted, isCommitStore, readReportAccepted),
     readerOf(abi.taggedRootBlessed, isRmn, readRootBlessed),
     readerOf(abi.rootRemoved, keepsRoots, readRootRemoved),
-    readerOf(abi.executionStateChanged15, isLaneOffRamp, readExecution15, ifFailed(execution15)),
+    executionReader(abi.executionStateChanged15, isLaneOffRamp, execution15),
     readerOf(abi.ccipMessageSent16, onRamp16, readMessageSent16, always),
     readerOf(abi.commitReportAccepted, offRamp16, readCommitReport),
-    readerOf(abi.executionStateChanged16, offRamp16, readExecution16, ifFailed(execution16)),
+    executionReader(abi.executionStateChanged16, offRamp16, execution16),
     readerOf(abi.ccipMessageSent20, isCommonRamp('onRamp', '2.0.0'), readMessageSent20, always),
     readerOf(abi.executionStateChanged20, isCommonRamp('offRamp', '2.0.0'), readExecution20, always),
   ].map((reader) => [reader.event.topic, reader]),
@@ -80,15 +78,23 @@ function always(): boolean {
   return true;
 }
 
-function ifFailed(read: (log: ChainLog) => Execution): LogReader['asksForTransaction'] {
-  return (log) => {
+function executionReader<C extends GenuineContract>(
+  event: abi.ContractEvent,
+  mayEmit: (contract: GenuineContract) => contract is C,
+  executionIn: (log: ChainLog) => Execution,
+): LogReader {
+  const read = (context: LogContext<C>) => ({
+    facts: executedFacts(executionIn(context.log), context),
+    problems: [],
+  });
+  return readerOf(event, mayEmit, read, (log) => {
     try {
-      return isFailed(read(log));
+      return isFailed(executionIn(log));
     } catch {
       // The reader will say what is wrong with it.
       return false;
     }
-  };
+  });
 }
 
 /** An event means something only from the contracts that the protocol has for it. */

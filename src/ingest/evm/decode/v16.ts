@@ -16,18 +16,11 @@ import {
 } from '../../engine/event-facts.ts';
 import * as abi from '../contracts/abi.ts';
 import type { BatchedCalls } from '../contracts/batched-calls.ts';
-import type {
-  CommitStore,
-  CommonRamp,
-  LaneOffRamp,
-  LaneOnRamp,
-  OtherContract,
-} from '../contracts/contracts.ts';
+import type { CommitStore, CommonRamp, LaneOnRamp, OtherContract } from '../contracts/contracts.ts';
 import type { CallAnswer, ChainLog, Hex } from '../rpc/chain.ts';
 import {
   committedHere,
   type Execution,
-  executedFacts,
   type LogContext,
   type LogReading,
   nothing,
@@ -111,10 +104,6 @@ export function readCommitReport(context: LogContext<CommonRamp>): LogReading {
     }
   }
   return { facts, problems };
-}
-
-export function readExecution16(context: LogContext<CommonRamp>): LogReading {
-  return { facts: executedFacts(execution16(context.log), context), problems: [] };
 }
 
 export function execution16(log: ChainLog): Execution {
@@ -287,10 +276,6 @@ export function readRootBlessed({ registry, log, seen }: LogContext<OtherContrac
 export function readRootRemoved({ log, seen }: LogContext): LogReading {
   const [, [root]] = abi.readEvent(abi.rootRemoved, log);
   return { facts: [{ kind: 'RootRemoved', merkleRoot: root, seen }], problems: [] };
-}
-
-export function readExecution15(context: LogContext<LaneOffRamp>): LogReading {
-  return { facts: executedFacts(execution15(context.log), context), problems: [] };
 }
 
 export function execution15(log: ChainLog): Execution {
