@@ -31,11 +31,7 @@ export function testEvent({ name }: Subscription, now: Date): WebhookEvent {
 }
 
 /** The three headers that identify and sign an attempt made `at` that time. */
-export function signedHeaders(
-  { id, body }: WebhookEvent,
-  keys: readonly Buffer[],
-  at: Date,
-): Record<string, string> {
+export function signedHeaders({ id, body }: WebhookEvent, keys: readonly Buffer[], at: Date) {
   const timestamp = String(Math.floor(at.getTime() / 1000));
   const signatures = keys.map((key) => {
     const signature = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64');

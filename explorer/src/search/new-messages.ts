@@ -83,11 +83,7 @@ function streamParameters(view: SearchView): Record<string, string> {
   return steady;
 }
 
-function isNews(
-  { change, message }: LiveChange,
-  view: SearchView,
-  { data, pagination }: MessagePage,
-): boolean {
+function isNews({ change, message }: LiveChange, view: SearchView, { data, pagination }: MessagePage) {
   const filtersByState = view.status !== undefined || view.readyForManualExecOnly === 'true';
   if (change === 'removed' || (change === 'updated' && !filtersByState)) return false;
   if (view.status !== undefined && !view.status.split(',').includes(message.status)) return false;

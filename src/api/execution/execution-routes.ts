@@ -167,11 +167,7 @@ function checkGasLimit({ prepared }: ReadyExecution, gasLimit: number | undefine
 type Trial = Pick<ManualExecution, 'trial' | 'gasNote'> & { readonly gas: bigint | null };
 
 /** Never an error: where it cannot be tried, the transaction is right all the same, with gas that is computed. */
-async function tryOut(
-  execution: ReadyExecution,
-  gasLimit: number | undefined,
-  diagnoses: Diagnoses,
-): Promise<Trial> {
+async function tryOut(execution: ReadyExecution, gasLimit: number | undefined, diagnoses: Diagnoses) {
   if (!(await diagnoses.canTry(execution)))
     return untried(execution, gasLimit, 'This service has no endpoint of the destination to estimate it on.');
   try {

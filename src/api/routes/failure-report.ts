@@ -67,10 +67,7 @@ export function createFailureReports(
   };
 }
 
-async function groupFailures(
-  messages: readonly FailedMessage[],
-  store: Pick<Store, 'executionTerms'>,
-): Promise<readonly GroupedFailure[]> {
+async function groupFailures(messages: readonly FailedMessage[], store: Pick<Store, 'executionTerms'>) {
   const reasons = new Map<FailedMessage, GroupedReason | null>();
   for (const [index, message] of messages.entries()) {
     if (message.details) reasons.set(message, reasonOfDetails(message.details, unknownTerms));

@@ -92,12 +92,7 @@ function sendBytes(reply: FastifyReply, bytes: Buffer): FastifyReply {
   return reply.header('content-length', bytes.length).send(slicesOf(bytes));
 }
 
-function sendNotModified(
-  reply: FastifyReply,
-  route: ServedPath,
-  tag: string,
-  freshness: Freshness,
-): FastifyReply {
+function sendNotModified(reply: FastifyReply, route: ServedPath, tag: string, freshness: Freshness) {
   reply.removeHeader('Content-Type');
   if (!reply.hasHeader('Cache-Control')) reply.header('Cache-Control', cacheControl(freshness));
   return reply

@@ -6,7 +6,6 @@ import type {
   BlockId,
   BlockRange,
   IndexStep,
-  NewFailure,
   RegisteredContract,
   UnreadableLog,
 } from '../../store/ledger/index-ledger.ts';
@@ -129,19 +128,12 @@ export function historyStep(
 }
 
 /** Blocks that are recorded and have to be read again, with a second endpoint. */
-export function unconfirmedOf(
-  { unconfirmed = [] }: HistoryReading,
-  { recorder }: Progress,
-): readonly NewFailure[] {
+export function unconfirmedOf({ unconfirmed = [] }: HistoryReading, { recorder }: Progress) {
   return unconfirmed.map(({ number, reason }) => recorder.failureOf(historyRange(number, number), reason));
 }
 
 /** Messages in blocks up to the final one are final when they are read. */
-export function withFinality(
-  facts: readonly Fact[],
-  finalBlock: number,
-  progress: Progress,
-): readonly Fact[] {
+export function withFinality(facts: readonly Fact[], finalBlock: number, progress: Progress) {
   return facts.flatMap((fact) => {
     if (fact.kind !== 'Sent' || fact.seen.blockNumber > finalBlock) return [fact];
     const sentIn = { number: fact.seen.blockNumber, hash: fact.seen.blockHash };

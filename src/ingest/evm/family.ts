@@ -3,7 +3,7 @@ import type { BlockId, IndexState } from '../../store/ledger/index-ledger.ts';
 import { combineTasks, createTokenTasks } from '../engine/background-tasks.ts';
 import { createConfirmation } from '../engine/confirmation.ts';
 import { createContractRegistry } from '../engine/contract-registry.ts';
-import type { ChainFamily, ConnectOptions, NetworkReader, NetworkStart } from '../engine/family.ts';
+import type { ChainFamily, ConnectOptions, NetworkReader } from '../engine/family.ts';
 import { NodeError } from '../engine/faults.ts';
 import { createProgress } from '../engine/progress.ts';
 import { createAgreement } from './agreement.ts';
@@ -64,10 +64,7 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
   const offRamps = () =>
     [...registry.contracts.values()].filter(({ role }) => role === 'offRamp').map(({ address }) => address);
 
-  const startOfNode = async (
-    node: ChainNode,
-    hasNewRouters: boolean,
-  ): Promise<Pick<NetworkStart, 'final' | 'start' | 'deployed'>> => {
+  const startOfNode = async (node: ChainNode, hasNewRouters: boolean) => {
     const { head, final } = await node.tips();
     const start = await startBlockOf(node, source.start, head);
     const isEarlier = start !== undefined && startBlock !== null && start < startBlock;

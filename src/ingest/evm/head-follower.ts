@@ -301,11 +301,7 @@ const FACT_BLOCKS_AT_ONCE = 100;
  *
  * @param isNewer whether a head is newer than what was read, by its height or by its time
  */
-async function viewHead(
-  node: ChainNode,
-  held: readonly BlockId[],
-  isNewer: (head: Block) => boolean,
-): Promise<HeadView> {
+async function viewHead(node: ChainNode, held: readonly BlockId[], isNewer: (head: Block) => boolean) {
   const tip = held.at(-1);
   if (!tip) throw new Error('A view needs blocks to compare with');
   const { head, final, block } = await node.tips(tip.number);

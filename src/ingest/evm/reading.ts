@@ -224,11 +224,7 @@ function blocksOf(logs: readonly ChainLog[]): readonly BlockId[] {
 }
 
 /** Logs of a block that is not the one at this height in the node's own chain. */
-function rejectOtherBlocks(
-  node: ChainNode,
-  logs: readonly ChainLog[],
-  blocks: ReadonlyMap<Hex, Block>,
-): void {
+function rejectOtherBlocks(node: ChainNode, logs: readonly ChainLog[], blocks: ReadonlyMap<Hex, Block>) {
   for (const { blockHash, blockNumber } of logs) {
     if (blocks.get(blockHash)?.number === blockNumber) continue;
     throw new NodeError(`${node.name} shows logs of block ${blockNumber} that are not of its own block`);

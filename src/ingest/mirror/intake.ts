@@ -132,11 +132,7 @@ export function createIntake(
     options.reject?.({ messageId, problems, record });
   };
 
-  const pendingMessage = (
-    { id, sentAt }: Item,
-    etag: string | null,
-    checkedAt = Date.now(),
-  ): PendingMessage => {
+  const pendingMessage = ({ id, sentAt }: Item, etag: string | null, checkedAt = Date.now()) => {
     const { minCheckIntervalMs, maxCheckIntervalMs } = timing;
     const ageMs = checkedAt - sentAt;
     const pauseMs = Math.min(Math.max(ageMs * CHECK_INTERVAL_SHARE, minCheckIntervalMs), maxCheckIntervalMs);

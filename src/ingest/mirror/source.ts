@@ -137,11 +137,7 @@ export function createSource(options: {
   };
 
   /** The response, or the problem; throws errors that a further attempt would not change. */
-  const attempt = async (
-    ...request: Parameters<typeof followRedirects>
-  ): Promise<
-    { readonly response: ApiResponse } | { readonly problem: string; readonly requestedMs: number | null }
-  > => {
+  const attempt = async (...request: Parameters<typeof followRedirects>) => {
     try {
       const response = await followRedirects(...request);
       const { status, headers } = response;
@@ -171,10 +167,7 @@ export function createSource(options: {
     /** The URL without credentials, query and trailing slashes: identifies the source, and may be shown. */
     name,
     /** The response to a GET below the URL, 4xx included; throws a SourceError when all attempts failed. */
-    async get(
-      path: string,
-      { query, etag = null, attempts = DEFAULT_ATTEMPTS }: RequestOptions = {},
-    ): Promise<ApiResponse> {
+    async get(path: string, { query, etag = null, attempts = DEFAULT_ATTEMPTS }: RequestOptions = {}) {
       let requestedWaits = 0;
       for (let failures = 0; ; ) {
         signal.throwIfAborted();

@@ -26,10 +26,7 @@ const MAX_ENTRIES = 400;
 const ATTEMPTS = 3;
 
 /** What it returns reads what is new, and resolves to whether there is more. */
-export function createHeadFollower(
-  { chain, progress }: SvmNetwork,
-  readSlots: ReadSlots,
-): () => Promise<boolean> {
+export function createHeadFollower({ chain, progress }: SvmNetwork, readSlots: ReadSlots) {
   /** How often in a row new slots could not be read although a node has shown them, and why. */
   let unread = { times: 0, reason: '' };
 

@@ -29,11 +29,7 @@ export async function readMintClaims(
 
 const NO_CLAIMS: TokenClaims = { symbol: null, name: null, decimals: null };
 
-export function mintClaims(
-  mint: string,
-  account: Account | undefined,
-  metadata: Account | undefined,
-): TokenClaims {
+export function mintClaims(mint: string, account: Account | undefined, metadata: Account | undefined) {
   const decimals = account && mintDecimals(account);
   if (account === undefined || decimals === undefined) return NO_CLAIMS;
   const texts = extensionTexts(mint, account) ?? metaplexTexts(mint, metadata);

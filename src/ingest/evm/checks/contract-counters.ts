@@ -35,11 +35,7 @@ export async function readCounters(
   return views.flatMap(({ read }, index) => read(answers[index]) ?? []);
 }
 
-function viewsOf(
-  contract: GenuineContract,
-  network: string,
-  remotes: readonly string[],
-): readonly CounterView[] {
+function viewsOf(contract: GenuineContract, network: string, remotes: readonly string[]) {
   const { address } = contract;
   switch (contract.role) {
     case 'onRamp':
@@ -79,12 +75,7 @@ function laneOf(sourceSelector: string, destSelector: string, onRamp: Hex): Lane
 type NextNumber = typeof abi.getNextNumber15 | typeof abi.getNextNumber16 | typeof abi.getNextNumber20;
 
 /** Without a lane whose source we know there is nothing to compare with. */
-function numberView(
-  kind: Counter['kind'],
-  lane: Lane | undefined,
-  view: NextNumber,
-  call: ContractCall,
-): readonly CounterView[] {
+function numberView(kind: Counter['kind'], lane: Lane | undefined, view: NextNumber, call: ContractCall) {
   if (!lane) return [];
   const read = (answer: CallAnswer) =>
     counted(lane, kind, abi.answerOf<NextNumber['outputs']>(view, answer)?.[0]);

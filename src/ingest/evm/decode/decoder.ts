@@ -6,7 +6,7 @@
  */
 
 import { LATEST_TIME } from '../../../base/iso-time.ts';
-import type { Fact, VerifierPolicy } from '../../../domain/facts.ts';
+import type { Fact } from '../../../domain/facts.ts';
 import type { Network } from '../../../domain/networks/networks.ts';
 import { shortened, UnreadableLogError } from '../../engine/event-facts.ts';
 import { NodeError } from '../../engine/faults.ts';
@@ -220,11 +220,7 @@ function reasonOf({ result, error }: Finding<LogReading>): string | undefined {
  * The time of each block that logs stand in, in ISO 8601: from the headers at hand, else from the logs themselves where
  * the node puts it there, else from headers that are asked for.
  */
-async function readTimes(
-  node: ChainNode,
-  logs: readonly ChainLog[],
-  blocks: ReadonlyMap<Hex, Block>,
-): Promise<ReadonlyMap<Hex, string>> {
+async function readTimes(node: ChainNode, logs: readonly ChainLog[], blocks: ReadonlyMap<Hex, Block>) {
   const numbers = new Map(logs.map(({ blockHash, blockNumber }) => [blockHash, blockNumber]));
   const stamps = new Map(logs.map(({ blockHash, blockTimestamp }) => [blockHash, blockTimestamp]));
   const unknown = [...numbers].filter(([hash]) => !blocks.has(hash) && stamps.get(hash) === undefined);
@@ -251,11 +247,7 @@ async function readTimes(
 const MAX_VERIFIERS = 100;
 
 /** Which verifiers a 2.0 message needs, by its off-ramp; undefined where the contract does not say. */
-export async function readVerifierPolicy(
-  node: ChainNode,
-  offramp: Hex,
-  encodedMessage: Hex,
-): Promise<Pick<VerifierPolicy, 'required' | 'optional' | 'optionalThreshold'> | undefined> {
+export async function readVerifierPolicy(node: ChainNode, offramp: Hex, encodedMessage: Hex) {
   const [answer] = await node.calls([abi.callOf(abi.getCcvsForMessage, offramp, encodedMessage)]);
   const policy = abi.answerOf(abi.getCcvsForMessage, answer);
   if (!policy) return undefined;
@@ -265,10 +257,7 @@ export async function readVerifierPolicy(
 }
 
 /** Seconds from the commit after which anybody may execute; undefined where there is no such threshold (2.0). */
-export async function readExecutionThreshold(
-  node: ChainNode,
-  offramp: GenuineContract,
-): Promise<number | undefined> {
+export async function readExecutionThreshold(node: ChainNode, offramp: GenuineContract) {
   if (offramp.role !== 'offRamp' || offramp.version === '2.0.0') return undefined;
   const view = offramp.version === '1.6.0' ? abi.getThreshold16 : abi.getThreshold15;
   const [answer] = await node.calls([abi.callOf(view, offramp.address)]);

@@ -211,9 +211,7 @@ export function* readSendRequested(context: LogContext<LaneOnRamp>): BatchedCall
  * from, one element of `messageBatch`. Numbers are decimal strings, of which the client makes integers. Of a transfer
  * `tokenAmounts` has token and amount; the rest is in `sourceTokenData` at the same place, as it was emitted.
  */
-function executable(
-  message: abi.Values<typeof abi.ccipSendRequested.data>[0],
-): Readonly<Record<string, unknown>> {
+function executable(message: abi.Values<typeof abi.ccipSendRequested.data>[0]) {
   return {
     messageId: message.messageId,
     sourceChainSelector: message.sourceChainSelector.toString(),

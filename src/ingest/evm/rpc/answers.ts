@@ -93,9 +93,7 @@ export function bytesOf(value: unknown, length: number | undefined, what: string
  * another one, and some count log indexes anew in each transaction. Both are brought to one form; what contradicts itself is
  * rejected.
  */
-export function orderLogs(
-  logs: readonly ChainLog[],
-): { readonly logs: readonly ChainLog[] } | { readonly problem: string } {
+export function orderLogs(logs: readonly ChainLog[]) {
   const hashes = new Map<number, string>();
   const numbers = new Map<string, number>();
   const places = new Set<string>();

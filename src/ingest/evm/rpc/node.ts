@@ -216,11 +216,7 @@ export function createNode(
     }
   };
 
-  const parseLogAnswer = (
-    result: unknown,
-    place: LogPlace,
-    { topics, addresses }: TopicFilter,
-  ): readonly ChainLog[] => {
+  const parseLogAnswer = (result: unknown, place: LogPlace, { topics, addresses }: TopicFilter) => {
     const method = 'eth_getLogs';
     const asked = addresses && new Set<string>(addresses);
     return checkedLogs(
@@ -237,10 +233,7 @@ export function createNode(
     );
   };
 
-  const receiptLogs = async (
-    hashes: readonly Hex[],
-    topics: readonly Hex[],
-  ): Promise<readonly (readonly ChainLog[])[] | undefined> => {
+  const receiptLogs = async (hashes: readonly Hex[], topics: readonly Hex[]) => {
     const method = 'eth_getBlockReceipts';
     const wanted = new Set<string | undefined>(topics);
     const found = new Map<Hex, readonly ChainLog[]>();
