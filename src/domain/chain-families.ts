@@ -14,7 +14,6 @@ export interface Spelling {
   readonly text: string;
 }
 
-/** Undefined for a text that is not valid in this notation. */
 type NotationParser = (text: string) => Spelling | undefined;
 
 // ---- Numbers below 2^256

@@ -128,7 +128,6 @@ export interface Snapshot {
   readonly derived?: readonly string[];
 }
 
-/** A fact about one message, from a chain. */
 export type ChainFact =
   | Sent
   | SourceFinalized
@@ -137,7 +136,6 @@ export type ChainFact =
   | ManualExecutionOpened
   | Executed
   | ExecutionDetails;
-/** A fact about one message. */
 export type MessageFact = ChainFact | Snapshot;
 export type Fact = MessageFact | RangeFact | RootFact;
 

@@ -62,7 +62,6 @@ export function createFailureReports(
   };
 
   return {
-    /** The latest report. */
     get: async (): Promise<FailureReport> => (latest && (await isCurrent()) ? latest.report : make()),
   };
 }

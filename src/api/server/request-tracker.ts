@@ -10,7 +10,6 @@ import { responseMs, servedPathOf } from './responses.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Address of the client. */
     client: string;
     connection: Connection;
     /** Memory that is counted for the body of the response; undefined where the body is short. */

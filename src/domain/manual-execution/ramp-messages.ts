@@ -112,7 +112,6 @@ export function readLaneMessage(value: unknown, lane: BatchLane, version: '1.2' 
   };
 }
 
-/** A message of 1.6. */
 export function readRampMessage(value: unknown, lane: BatchLane): RampMessage {
   const { sourceFamily } = lane;
   const fields = fieldsOf(value, 'a message');

@@ -60,7 +60,6 @@ export function logProblemsOf(
   log(`Log ${logIndex} of block ${blockNumber} cannot be decoded and is kept: ${reason}${others}`, 'warn');
 }
 
-/** A piece of a range, and what was read in it. */
 export interface ReadPiece extends Span {
   readonly reading: HistoryReading;
   /** Of the moment before it was read. */

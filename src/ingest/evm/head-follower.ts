@@ -14,7 +14,6 @@ import type { Agreement, Disagreement } from './agreement.ts';
 import type { BlockReader, LogReading } from './reading.ts';
 import type { Block, Chain, ChainNode } from './rpc/chain.ts';
 
-/** New blocks in one step. */
 const MAX_NEW_BLOCKS = 256;
 /** Further behind than this, the head comes first and the gap goes to the history loop. */
 const MAX_GAP = 4 * MAX_NEW_BLOCKS;

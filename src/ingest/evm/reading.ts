@@ -49,7 +49,6 @@ export interface ReadRequest {
  */
 const MAX_ADDRESSES = 100;
 
-/** The trusted contracts of an EVM network. */
 export type EvmContractRegistry = ContractRegistry<Hex, GenuineContract>;
 
 export type BlockReader = ReturnType<typeof createBlockReader>;

@@ -52,7 +52,6 @@ export function newCounts() {
     notModified: 0,
     /** Messages that could still change and were fetched again before `once` ends. */
     rechecked: 0,
-    /** Bytes of responses. */
     bytes: 0,
     /** The send time that the backfill has reached, in milliseconds since 1970. */
     reached: null as number | null,

@@ -43,7 +43,6 @@ const IS_INITIALIZED_AT = 45;
 const ACCOUNT_TYPE_AT = 165;
 const MINT_TYPE = 1;
 
-/** Undefined for an account that is not a mint. */
 function mintDecimals({ owner, data }: Account): number | undefined {
   if (!tokenPrograms.has(owner) || data[IS_INITIALIZED_AT] !== 1) return undefined;
   const isMint = data.length === MINT_BYTES || data[ACCOUNT_TYPE_AT] === MINT_TYPE;

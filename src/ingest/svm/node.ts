@@ -28,7 +28,6 @@ import { countOf, parseTransaction, textOf } from './transaction.ts';
 
 /** One endpoint for the duration of one piece of work. */
 export type ChainNode = ReturnType<typeof createNode>;
-/** A network through the pool of its endpoints. */
 export type Chain = EndpointPool<ChainNode>;
 
 export function createChain(source: SvmSource, options: EndpointPoolOptions): Chain {

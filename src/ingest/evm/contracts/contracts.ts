@@ -81,7 +81,6 @@ const rampEvents = [
   { event: abi.offRampRemoved, role: 'offRamp' },
 ] as const;
 
-/** The contracts that a log of a genuine contract names. */
 export function registrationsIn(log: ChainLog, emitter: GenuineContract): readonly Registration[] {
   try {
     if (emitter.role === 'rmnProxy' && log.topics[0] === abi.armSet.topic) {

@@ -44,7 +44,6 @@ export function parseLogs(value: unknown): readonly ChainLog[] {
   return listOf(value, 'list of logs').map(parseLog);
 }
 
-/** The logs of all receipts of one block. */
 export function parseReceiptLogs(value: unknown, blockHash: Hex): readonly ChainLog[] {
   return listOf(value, 'list of receipts').flatMap((entry) => {
     const receipt = fieldsOf(entry, 'receipt');

@@ -79,7 +79,6 @@ export function createNode(
     parsed(method, () => parseBlock(resultOf(answer, method)));
   const isNull = (answer: RpcAnswer | undefined) =>
     answer !== undefined && 'result' in answer && answer.result === null;
-  /** The kind of RPC error that an answer is, if it is one. */
   const errorKind = (answer: RpcAnswer | undefined) =>
     answer !== undefined && 'error' in answer ? answer.error.kind : undefined;
 
@@ -387,7 +386,6 @@ export function createNode(
   };
 }
 
-/** The endpoints of an EVM network, as a pool of nodes. */
 export function createChain(source: EvmSource, options: EndpointPoolOptions): Chain {
   const create = (endpoint: Endpoint, nodeOptions: PooledNodeOptions) =>
     createNode(endpoint, source, nodeOptions);
