@@ -328,17 +328,11 @@ export function without(span: Span, others: readonly Span[]): readonly Span[] {
   return left;
 }
 
-/** Rows of the backlog that are replaced, and the ranges that take their place. */
-interface Merged {
-  readonly pending: readonly BlockRange[];
-  readonly replaced: readonly string[];
-}
-
 /**
  * Adds ranges that are read for single contracts to those on the backlog. Where they overlap, the blocks are read once
  * for all contracts: without this, each contract that is found in history would cost a pass of its own.
  */
-export function mergePending(backlog: readonly PendingRange[], additions: readonly BlockRange[]): Merged {
+export function mergePending(backlog: readonly PendingRange[], additions: readonly BlockRange[]) {
   const spans = additions.filter(({ purpose }) => purpose === 'contracts');
   const others = additions.filter(({ purpose }) => purpose !== 'contracts');
   if (spans.length === 0) return { pending: others, replaced: [] };
