@@ -1,8 +1,11 @@
 import { DEFAULT_WINDOW_DAYS, MAX_WINDOW_DAYS } from '../../api/routes/lanes-route.ts';
 import { selector, wholeNumber } from '../../domain/filters/parameter-values.ts';
 import { parseParameters } from '../../domain/filters/search-parameters.ts';
-import type { MissingNumbers } from '../../domain/missing-numbers.ts';
-import type { LaneEnds, LaneStatistics } from '../../store/query/lanes.ts';
+import type { NetworkInfo } from '../../domain/message.ts';
+import { type MissingNumbers, missingNumbers } from '../../domain/missing-numbers.ts';
+import { networkBySelector } from '../../domain/networks/networks.ts';
+import type { CountedLane, LaneEnds, LaneStatistics, OnrampStatistics } from '../../store/query/lanes.ts';
+import { addressColumn } from '../../store/write/message-row.ts';
 import { age, counted, duration, grouped, printable } from '../../text/format.ts';
 import { laneWords, networkName } from '../../text/message-words.ts';
 import type { Command } from '../command.ts';
@@ -11,7 +14,6 @@ import { writeNote, writeObjects, writeOut } from '../output/output.ts';
 import { type Column, columnWidths, tableText, tableWidth } from '../output/table.ts';
 import { type Colour, clippedLane, createPaint, type Paint } from '../output/terminal-text.ts';
 import { addFilterOptions, asUsage, collecting, type ParameterFlags, rawParameters } from './filter-flags.ts';
-import { auditOnramps, type OnrampAudit } from './lane-audit.ts';
 import { type RecordFlags, withRecordOptions, withRecords } from './records.ts';
 
 const LISTED_RANGES = 100;
@@ -285,4 +287,98 @@ function summarise(audits: readonly OnrampAudit[], losses: number, ends: LaneEnd
     `NOT complete: ${grouped(missing)} missing on ${grouped(incomplete.length)} of ${grouped(audits.length)} ` +
     `${audits.length === 1 ? 'on-ramp' : 'on-ramps'}${commits > 0n ? `, and the commits of ${grouped(commits)} messages` : ''}.`;
   return { summary, status: GAPS_STATUS };
+}
+
+// ---- The judgement of one on-ramp: its numbers against what the chain counts, where the chain was asked
+
+type AuditedEnds = Pick<LaneStatistics, 'sourceNetworkInfo' | 'destNetworkInfo'>;
+
+interface OnrampAudit {
+  readonly networks: AuditedEnds;
+  readonly onramp: string;
+  /** Null where the store has no message of it. */
+  readonly statistics: OnrampStatistics | null;
+  /** The numbers that were judged. */
+  readonly first: string;
+  readonly last: string;
+  /** Missing messages; undefined where none is. */
+  readonly missing: MissingNumbers | undefined;
+  /** Missing commits on the destination; undefined where none is, or the destination was not asked. */
+  readonly missingCommits: MissingNumbers | undefined;
+  /** What the on-ramp itself has counted; null where it was not asked, and the ends of the lane are not judged. */
+  readonly counted: string | null;
+  /** What the destination has counted as committed; null where it was not asked. */
+  readonly countedCommits: string | null;
+  /** Whether what came before `first` is not known because indexing starts later. */
+  readonly isUnknownBefore: boolean;
+}
+
+/** All on-ramps of these lanes, then those that only the chain's counters know of. */
+function auditOnramps(lanes: readonly LaneStatistics[], counted: readonly CountedLane[]) {
+  const judged = new Set<CountedLane>();
+  const audits = lanes.flatMap(({ sourceNetworkInfo, destNetworkInfo, onramps }) =>
+    onramps.map((statistics) => {
+      const { onramp } = statistics;
+      const bytes = addressColumn(onramp, sourceNetworkInfo.chainFamily);
+      const counters = counted.filter(
+        (counter) =>
+          counter.sourceChainSelector === sourceNetworkInfo.chainSelector &&
+          counter.destChainSelector === destNetworkInfo.chainSelector &&
+          counter.onramp === bytes,
+      );
+      for (const counter of counters) judged.add(counter);
+      return judge(counters, statistics, { networks: { sourceNetworkInfo, destNetworkInfo }, onramp });
+    }),
+  );
+  const unseen = counted
+    .filter((counter) => counter.kind === 'sent' && !judged.has(counter))
+    .map((counter) => {
+      const sourceNetworkInfo = infoOf(counter.sourceChainSelector);
+      const destNetworkInfo = infoOf(counter.destChainSelector);
+      const onramp = `0x${counter.onramp}`;
+      return judge([counter], null, { networks: { sourceNetworkInfo, destNetworkInfo }, onramp });
+    });
+  return [...audits, ...unseen.filter(({ missing }) => missing !== undefined)];
+}
+
+function judge(
+  counters: readonly CountedLane[],
+  statistics: OnrampStatistics | null,
+  names: Pick<OnrampAudit, 'networks' | 'onramp'>,
+): OnrampAudit {
+  const sent = counters.find(({ kind }) => kind === 'sent');
+  const committed = counters.find(({ kind }) => kind === 'committed');
+  const { first = '1', last = '0' } = statistics?.completeness ?? {};
+  // Messages may have come since the on-ramp was asked.
+  const end = sent && BigInt(sent.lastNumber) > BigInt(last) ? sent.lastNumber : last;
+  const isWhole = sent?.isWhole === true;
+  return {
+    ...names,
+    statistics,
+    first: isWhole ? '1' : first,
+    last: end,
+    missing: sent ? missingNumbers(sent.present, { lastNumber: end, isWhole }) : holesOf(statistics),
+    missingCommits: committed && missingNumbers(committed.present, committed),
+    counted: sent?.lastNumber ?? null,
+    countedCommits: committed?.lastNumber ?? null,
+    isUnknownBefore: sent !== undefined && !isWhole && BigInt(first) > 1n,
+  };
+}
+
+/** Between the first and the last number that is there: all that can be judged without the on-ramp's own word. */
+function holesOf(statistics: OnrampStatistics | null): MissingNumbers | undefined {
+  if (!statistics || statistics.completeness.isComplete) return undefined;
+  const { missing, missingRanges, first, last } = statistics.completeness;
+  return { count: BigInt(missing), ranges: missingRanges, lowest: BigInt(first), highest: BigInt(last) };
+}
+
+function infoOf(selector: string): NetworkInfo {
+  const network = networkBySelector(selector);
+  return {
+    name: network?.name ?? selector,
+    chainSelector: selector,
+    chainId: network?.chainId ?? '',
+    chainFamily: network?.family ?? 'EVM',
+    displayName: network?.displayName ?? null,
+  };
 }
