@@ -272,16 +272,14 @@ function describe({ name, number, words, program, isClaimed }: RaisedError, { su
   return { text: `${subject} failed${written}.${said}${cut}`, title: `${subject} failed${written}` };
 }
 
-/**
- * How a transaction of Solana failed: which program raised which error, from the transaction's error and its last log lines.
- *
- * A call that fails ends the whole transaction. So the first `failed` line names the program that raised the error, and those
- * that follow name its callers, up to the instruction of the transaction. What a program writes itself stands behind
- * `Program log:`; it is its own claim.
- *
- * A log is cut off where it gets too long, but shorter lines that still fit follow. A program can fill it so that its own
- * `failed` line is missing and that of its caller is there: of a log that was cut off, no line names the program.
- */
+// ---- How a transaction of Solana failed: which program raised which error, from the transaction's error and its last log lines.
+//
+// A call that fails ends the whole transaction. So the first `failed` line names the program that raised the error, and those
+// that follow name its callers, up to the instruction of the transaction. What a program writes itself stands behind
+// `Program log:`; it is its own claim.
+//
+// A log is cut off where it gets too long, but shorter lines that still fit follow. A program can fill it so that its own
+// `failed` line is missing and that of its caller is there: of a log that was cut off, no line names the program.
 
 /** What is kept of a failed transaction. */
 export interface ProgramFailure {

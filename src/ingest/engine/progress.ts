@@ -296,10 +296,8 @@ function createRecorder(
   });
 }
 
-/**
- * Arithmetic on ranges of blocks: which blocks have been read, and how ranges that are read for single contracts are put
- * together so that no block is read twice.
- */
+// ---- Arithmetic on ranges of blocks: which blocks have been read, and how ranges that are read for single contracts are put
+// together so that no block is read twice.
 
 const MAX_MERGED_ROWS = 1_000;
 

@@ -273,11 +273,9 @@ async function rejectMissingLogs(
   rejectWhereMore(second ?? (await node.receiptLogs(hashes, watchedTopics)) ?? []);
 }
 
-/**
- * Logs of trusted contracts, held against the logs of a second endpoint. An endpoint that has the block and not the logs
- * denies them. Where no other can tell, because it is away or no longer has logs that old, the logs count, and their blocks
- * are noted for a review (checks/unconfirmed-blocks.ts).
- */
+// ---- Logs of trusted contracts, held against the logs of a second endpoint. An endpoint that has the block and not the logs
+// denies them. Where no other can tell, because it is away or no longer has logs that old, the logs count, and their blocks
+// are noted for a review (checks/unconfirmed-blocks.ts).
 
 type ConfirmLogs = ReturnType<typeof createLogConfirmation>;
 

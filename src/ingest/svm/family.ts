@@ -199,12 +199,10 @@ async function slotAtTime(node: ChainNode, time: number, head: FinalizedHead): P
   return low;
 }
 
-/**
- * Follows the newest finalized slot. There are no forks to follow: what is finalized stays.
- *
- * A gap with many transactions goes to the history loop, slots that cannot be read go to the ledger of failures: nothing
- * holds up the head.
- */
+// ---- Follows the newest finalized slot. There are no forks to follow: what is finalized stays.
+//
+// A gap with many transactions goes to the history loop, slots that cannot be read go to the ledger of failures: nothing
+// holds up the head.
 
 /** A look at a list that has little new. */
 const HEAD_PAGE_SIZE = 50;
@@ -279,10 +277,8 @@ function createHeadFollower({ chain, progress }: SvmNetwork, readSlots: ReadSlot
   };
 }
 
-/**
- * What mints say of themselves: decimals in the mint's account, name and symbol in its metadata extension (Token-2022) or in
- * the account that Metaplex derives from it. Anybody can make a mint and its metadata: all of it is hostile input.
- */
+// ---- What mints say of themselves: decimals in the mint's account, name and symbol in its metadata extension (Token-2022) or in
+// the account that Metaplex derives from it. Anybody can make a mint and its metadata: all of it is hostile input.
 
 /** Enough for the extensions of a mint; an account can have megabytes. */
 const MAX_ACCOUNT_BYTES = 4_096;

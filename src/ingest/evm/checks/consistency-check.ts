@@ -176,10 +176,8 @@ function unknownOnRamp({ destSelector, onramp, last }: CommittedEnd, range: Bloc
   };
 }
 
-/**
- * What contracts count by themselves: an on-ramp its messages, an off-ramp or commit store the messages that were
- * committed. One view for each ramp and chain at its other end.
- */
+// ---- What contracts count by themselves: an on-ramp its messages, an off-ramp or commit store the messages that were
+// committed. One view for each ramp and chain at its other end.
 
 type Counter = ReadCounter<Hex>;
 

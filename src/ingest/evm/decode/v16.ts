@@ -1,4 +1,4 @@
-/** CCIP 1.6: one on-ramp and one off-ramp a chain, which commits too; destinations of every family. */
+/** CCIP 1.6 (one on-ramp and one off-ramp a chain, which commits too; destinations of every family), then 1.2 and 1.5. */
 import { decodeAbiParameters, slice, zeroAddress, zeroHash } from 'viem';
 import { zeroAddresses } from '../../../domain/addresses.ts';
 import type { Fact } from '../../../domain/facts.ts';
@@ -159,10 +159,8 @@ function readExtraArgs(extraArgs: Hex, nonce: bigint): Message['extraArgs'] {
   }
 }
 
-/**
- * CCIP 1.2 and 1.5. Every lane has ramps and a commit store of its own, so that what an event leaves out stands in the
- * configuration of its emitter.
- */
+// ---- CCIP 1.2 and 1.5. Every lane has ramps and a commit store of its own, so that what an event leaves out stands in the
+// configuration of its emitter.
 
 export function* readSendRequested(context: LogContext<LaneOnRamp>): BatchedCalls<LogReading> {
   const { emitter, log, network } = context;
