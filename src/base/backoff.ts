@@ -12,10 +12,6 @@ export interface BackoffLimits {
  *
  * @param random from 0 to 1
  */
-export function backoffMs(
-  failures: number,
-  { firstPauseMs, longestPauseMs }: BackoffLimits,
-  random: number,
-): number {
+export function backoffMs(failures: number, { firstPauseMs, longestPauseMs }: BackoffLimits, random: number) {
   return Math.min(firstPauseMs * 2 ** Math.max(0, failures - 1), longestPauseMs) * (0.5 + random / 2);
 }

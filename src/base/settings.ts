@@ -132,7 +132,8 @@ function read(schema: Schema, given: unknown, path: Path, variables: Variables):
       read: (inner, from) => readSetting(inner, from, path, variables),
     });
   }
-  const alternative = schema.anyOf?.find(({ type }) => type === kindOf(value)) ?? schema;
+  const kind = Array.isArray(value) ? 'array' : isMapping(value) ? 'object' : undefined;
+  const alternative = schema.anyOf?.find(({ type }) => type === kind) ?? schema;
   if (alternative.type === 'object' && isMapping(value))
     return readMapping(alternative, value, path, variables);
   if (alternative.type === 'array' && Array.isArray(value)) {
@@ -228,10 +229,6 @@ type Mapping = Readonly<Record<string, unknown>>;
 
 function isMapping(value: unknown): value is Mapping {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function kindOf(value: unknown): 'object' | 'array' | undefined {
-  return Array.isArray(value) ? 'array' : isMapping(value) ? 'object' : undefined;
 }
 
 /** The URL that the text is once each `${NAME}` has the value of that variable. It may hold a key: errors do not repeat it. */

@@ -25,7 +25,6 @@ const WORD_TYPE =
   /^(address|bool|u?int(8|16|24|32|40|48|56|64|72|80|88|96|104|112|120|128|136|144|152|160|168|176|184|192|200|208|216|224|232|240|248|256)?|bytes([1-9]|[12]\d|3[0-2]))$/;
 const MAX_ARRAY_DEPTH = 4;
 
-/** Undefined where it is not a signature. */
 export function parseSignature(text: string): AbiSignature | undefined {
   const [, name = '', inner] = /^\s*([A-Za-z_$][\w$]{0,99})\((.*)\)\s*$/s.exec(text) ?? [];
   const parameters = inner === undefined ? undefined : parseMembers(inner);

@@ -130,12 +130,7 @@ export function reasonOfDetails(
 }
 
 /** Of a record that was imported or mirrored. */
-function recordedAttempt({
-  status,
-  receiptTimestamp,
-  receiptTransactionHash,
-  destNetworkInfo,
-}: Message): readonly Attempt[] {
+function recordedAttempt({ status, receiptTimestamp, receiptTransactionHash, destNetworkInfo }: Message) {
   if (status !== 'SUCCESS' && status !== 'FAILED') return [];
   return [
     {

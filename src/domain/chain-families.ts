@@ -14,7 +14,6 @@ export interface Spelling {
   readonly text: string;
 }
 
-/** Undefined for a text that is not valid in this notation. */
 type NotationParser = (text: string) => Spelling | undefined;
 
 // ---- Numbers below 2^256
@@ -70,14 +69,6 @@ function parseSvmAddress(text: string): Spelling | undefined {
   return bytes === undefined ? undefined : { bytes: numberBytes(bytes), text };
 }
 
-function parseSvmSignature(text: string): Spelling | undefined {
-  return spellingIf(decodeBase58(text, 64), text);
-}
-
-function svmAddressOfBytes(digits: BytesHex): Spelling | undefined {
-  return parseSvmAddress(base58.encode(hex.decode(digits)));
-}
-
 // Aptos and Sui name modules and coin types by an address and one or two Move identifiers: `0x2::sui::SUI`.
 const MOVE_ADDRESS = /^0[xX]([0-9a-fA-F]{1,64})((?:::[A-Za-z_][A-Za-z0-9_]*){0,2})$/;
 
@@ -115,11 +106,6 @@ function tonAddress(workchain: number, hash: BytesHex): Spelling | undefined {
     bytes: (workchain >>> 0).toString(16).padStart(8, '0') + hash,
     text: `${workchain}:${hash}`,
   };
-}
-
-/** The workchain in 4 bytes and the hash in 32. */
-function tonAddressOfBytes(digits: BytesHex): Spelling | undefined {
-  return tonAddress(Number.parseInt(digits.slice(0, 8), 16) | 0, digits.slice(8));
 }
 
 /** CRC-16/XMODEM. Over a message followed by its own checksum it is 0. */
@@ -285,8 +271,8 @@ const families = {
   SVM: {
     ...unknownFamily,
     parseAddress: parseSvmAddress,
-    parseTransactionHash: parseSvmSignature,
-    addressOfBytes: ofDigits([64], svmAddressOfBytes),
+    parseTransactionHash: (text) => spellingIf(decodeBase58(text, 64), text),
+    addressOfBytes: ofDigits([64], (digits) => parseSvmAddress(base58.encode(hex.decode(digits)))),
     zeroAddress: '1'.repeat(32),
     blockNoun: 'slot',
     gasTitle: 'Compute units',
@@ -316,7 +302,10 @@ const families = {
     ...unknownFamily,
     parseAddress: parseTonAddress,
     parseTransactionHash: parseTonHash,
-    addressOfBytes: ofDigits([72], tonAddressOfBytes),
+    /** The workchain in 4 bytes and the hash in 32. */
+    addressOfBytes: ofDigits([72], (digits) =>
+      tonAddress(Number.parseInt(digits.slice(0, 8), 16) | 0, digits.slice(8)),
+    ),
     zeroAddress: `0:${'0'.repeat(64)}`,
     sdkClass: 'TONChain',
     explorerPaths: { transaction: 'transaction/{}', address: '{}', block: null, token: '{}' },

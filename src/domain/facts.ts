@@ -4,7 +4,7 @@
  * Facts of a chain have the block in which they were observed, so that a reorganisation retracts exactly those of orphaned
  * blocks. A Snapshot is a full record that was folded elsewhere (an import); it has no block and is never retracted.
  */
-import type { ProgramFailure } from './failures/program-failure.ts';
+import type { ProgramFailure } from './failures/program-reason.ts';
 import type { Message } from './message.ts';
 
 export interface Observation {
@@ -128,7 +128,6 @@ export interface Snapshot {
   readonly derived?: readonly string[];
 }
 
-/** A fact about one message, from a chain. */
 export type ChainFact =
   | Sent
   | SourceFinalized
@@ -137,7 +136,6 @@ export type ChainFact =
   | ManualExecutionOpened
   | Executed
   | ExecutionDetails;
-/** A fact about one message. */
 export type MessageFact = ChainFact | Snapshot;
 export type Fact = MessageFact | RangeFact | RootFact;
 

@@ -8,14 +8,7 @@
  */
 
 import { familyTraits } from './chain-families.ts';
-import {
-  type Executed,
-  type Fact,
-  type Observation,
-  type OutcomeField,
-  outcomeFields,
-  type SentMessage,
-} from './facts.ts';
+import { type Executed, type Fact, type OutcomeField, outcomeFields, type SentMessage } from './facts.ts';
 import {
   type Evidence,
   nextStatus,
@@ -82,12 +75,8 @@ export function joinSnapshots(one: Message, other: Message): Message {
   );
 }
 
-type StatusCause = Pick<Observation, 'at' | 'network' | 'transactionHash'> & {
-  readonly blockNumber: number | null;
-};
-
 /** The observation that caused the status of a folded message; null where it is known only from a snapshot. */
-export function statusCause(message: Message, facts: readonly Fact[]): StatusCause | null {
+export function statusCause(message: Message, facts: readonly Fact[]) {
   const { status } = message;
   const compareTimes = (a: SeenFact, b: SeenFact) =>
     compareText(a.seen.at, b.seen.at) || compareObservations(a.seen, b.seen);

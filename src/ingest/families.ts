@@ -5,7 +5,6 @@
  * need them.
  */
 import type { TUnsafe } from 'typebox';
-import type { DestinationCalls } from '../domain/manual-execution/diagnosis.ts';
 import type {
   ChainFamily,
   DestinationCallsOptions,
@@ -44,10 +43,7 @@ export function canSimulate({ network }: NetworkSource): boolean {
 }
 
 /** Opens the endpoints of a network for simulated calls; undefined for a family whose executions cannot be simulated. */
-export async function openDestinationCalls(
-  source: NetworkSource,
-  options: DestinationCallsOptions,
-): Promise<DestinationCalls | undefined> {
+export async function openDestinationCalls(source: NetworkSource, options: DestinationCallsOptions) {
   return (await familyOf(source)).openCalls?.(source, options);
 }
 

@@ -2,11 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** Works on all items, at most `width` at once. After a failure no further item is started; then it is thrown. */
-export async function inParallel<T>(
-  items: readonly T[],
-  width: number,
-  work: (item: T) => Promise<void>,
-): Promise<void> {
+export async function inParallel<T>(items: readonly T[], width: number, work: (item: T) => Promise<void>) {
   const queue = [...items];
   const worker = async () => {
     try {

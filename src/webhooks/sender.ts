@@ -146,11 +146,7 @@ export function createSender(
 
   return {
     /** Resolves with the response, whatever its status; rejects where there was none. */
-    async send(
-      headers: Readonly<Record<string, string>>,
-      body: string,
-      stop?: AbortSignal,
-    ): Promise<ReceiverResponse> {
+    async send(headers: Readonly<Record<string, string>>, body: string, stop?: AbortSignal) {
       const timeOut = AbortSignal.timeout(timings.totalMs);
       const signal = stop ? AbortSignal.any([timeOut, stop]) : timeOut;
       try {
@@ -190,10 +186,7 @@ function limitInformational(request: ClientRequest): void {
 }
 
 /** The status decides. A body that breaks off, or is too long, is cut. */
-async function readResponse(
-  response: IncomingMessage,
-  conceal: (text: string) => string,
-): Promise<ReceiverResponse> {
+async function readResponse(response: IncomingMessage, conceal: (text: string) => string) {
   const chunks: Buffer[] = [];
   let bytes = 0;
   try {

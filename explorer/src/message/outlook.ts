@@ -17,10 +17,7 @@ const committedWay: readonly Status[] = ['SENT', 'SOURCE_FINALIZED', 'COMMITTED'
 const verifiedWay: readonly Status[] = ['SENT', 'SOURCE_FINALIZED', 'VERIFYING', 'VERIFIED', 'SUCCESS'];
 
 /** The stages that were reached, then those that are still to come; stages that were skipped are left out. */
-export function stepsOf(
-  { version, status }: Pick<Message, 'version' | 'status'>,
-  stages: readonly Stage[],
-): readonly Step[] {
+export function stepsOf({ version, status }: Pick<Message, 'version' | 'status'>, stages: readonly Stage[]) {
   const reached = stages.map(
     (stage, index): Step => ({
       status: stage.status,

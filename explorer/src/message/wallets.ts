@@ -88,11 +88,7 @@ async function switchChain({ provider }: Wallet, chainId: number): Promise<void>
 }
 
 /** Resolves to the hash. The chain is named: the visitor may change it in the wallet at any time. */
-async function sendTransaction(
-  { provider }: Wallet,
-  from: string,
-  transaction: SendableTransaction,
-): Promise<string> {
+async function sendTransaction({ provider }: Wallet, from: string, transaction: SendableTransaction) {
   const { chainId, to, data, value, gas } = transaction;
   const params = [{ from, to, data, value, gas, chainId: hexadecimal(chainId) }];
   const hash = await provider.request({ method: 'eth_sendTransaction', params });

@@ -64,7 +64,6 @@ function freshnessOf(list: NetworkList | undefined) {
   };
 }
 
-/** The outages of a message's networks and of mirrors. */
 function useOutagesOf({ sourceNetworkInfo, destNetworkInfo }: Message): Outage[] {
   const { outages } = useFreshness();
   const ends = [sourceNetworkInfo.chainSelector, destNetworkInfo.chainSelector];

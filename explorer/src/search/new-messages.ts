@@ -3,22 +3,15 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { LiveChange, MessagePage } from '../../../src/client/api-types.ts';
 import { api, searchQuery } from '../server/api-client.ts';
-import { type LiveState, useLiveChanges } from '../server/change-stream.ts';
+import { useLiveChanges } from '../server/change-stream.ts';
 import { apiParameters, filtersOf, type SearchView } from '../server/search-view.ts';
 
 const MAX_COUNTED = 1_000;
 
-export interface NewMessages {
-  readonly count: number;
-  readonly state: LiveState;
-  /** Ids of the rows that the latest `show` added. */
-  readonly fresh: ReadonlySet<string>;
-  readonly show: () => void;
-}
-
 const none: ReadonlySet<string> = new Set();
 
-export function useNewMessages(view: SearchView, page: MessagePage | undefined): NewMessages {
+/** `fresh` has the ids of the rows that the latest `show` added. */
+export function useNewMessages(view: SearchView, page: MessagePage | undefined) {
   const client = useQueryClient();
   const { queryKey } = searchQuery(view);
   // The count belongs to one search; another search starts at zero.
@@ -83,11 +76,7 @@ function streamParameters(view: SearchView): Record<string, string> {
   return steady;
 }
 
-function isNews(
-  { change, message }: LiveChange,
-  view: SearchView,
-  { data, pagination }: MessagePage,
-): boolean {
+function isNews({ change, message }: LiveChange, view: SearchView, { data, pagination }: MessagePage) {
   const filtersByState = view.status !== undefined || view.readyForManualExecOnly === 'true';
   if (change === 'removed' || (change === 'updated' && !filtersByState)) return false;
   if (view.status !== undefined && !view.status.split(',').includes(message.status)) return false;

@@ -112,7 +112,6 @@ export const searchQuery = (view: SearchView) =>
     gcTime: 300_000,
   });
 
-/** Keys of what is read of a message by its id. */
 export const messageKeys = (messageId: string) => {
   const id = messageId.toLowerCase();
   return { message: ['message', id], history: ['history', id], attempts: ['attempts', id] } as const;

@@ -5,7 +5,6 @@ import { type HeaderName, headerFields } from '../server/header-fields.ts';
 import { mediaTypesOf, pathsOf, type Route, type RouteParameter } from '../server/route.ts';
 import { exampleMessage } from './example-message.ts';
 
-/** Error statuses of every path. */
 const statusesOfEveryRoute = [400, 405, 406, 414, 429, 500, 503];
 
 const commonHeaderNames: readonly HeaderName[] = [

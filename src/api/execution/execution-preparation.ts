@@ -3,13 +3,6 @@ import { setImmediate } from 'node:timers/promises';
 import type { ErrorCode } from '../../domain/errors.ts';
 import type { Hex } from '../../domain/manual-execution/abi-encoding.ts';
 import {
-  fieldsOf,
-  integerOf,
-  listOf,
-  parseExactJson,
-  UnusableInputsError,
-} from '../../domain/manual-execution/input-values.ts';
-import {
   type BatchMaterial,
   executableVersion,
   type PreparedExecution,
@@ -17,6 +10,13 @@ import {
   prepareVerified,
 } from '../../domain/manual-execution/prepared-execution.ts';
 import type { BatchLane } from '../../domain/manual-execution/ramp-messages.ts';
+import {
+  fieldsOf,
+  integerOf,
+  listOf,
+  parseExactJson,
+  UnusableInputsError,
+} from '../../domain/manual-execution/ramp-messages.ts';
 import type { Message } from '../../domain/message.ts';
 import { networkBySelector } from '../../domain/networks/networks.ts';
 import {

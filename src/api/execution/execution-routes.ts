@@ -92,7 +92,8 @@ export const executionRoutes: readonly Route[] = [
       checkGasLimit(preparation, gasLimit);
       if (!preparation.isOpen) throw new ApiError('MANUAL_EXECUTION_NOT_OPEN', notOpenText(preparation));
       const body = executionBody(preparation, gasLimit, await tryOut(preparation, gasLimit, diagnoses));
-      return { body: JSON.stringify(body, decimalIntegers) };
+      const json = JSON.stringify(body, (_, value) => (typeof value === 'bigint' ? `${value}` : value));
+      return { body: json };
     },
   },
   {
@@ -166,11 +167,7 @@ function checkGasLimit({ prepared }: ReadyExecution, gasLimit: number | undefine
 type Trial = Pick<ManualExecution, 'trial' | 'gasNote'> & { readonly gas: bigint | null };
 
 /** Never an error: where it cannot be tried, the transaction is right all the same, with gas that is computed. */
-async function tryOut(
-  execution: ReadyExecution,
-  gasLimit: number | undefined,
-  diagnoses: Diagnoses,
-): Promise<Trial> {
+async function tryOut(execution: ReadyExecution, gasLimit: number | undefined, diagnoses: Diagnoses) {
   if (!(await diagnoses.canTry(execution)))
     return untried(execution, gasLimit, 'This service has no endpoint of the destination to estimate it on.');
   try {
@@ -243,10 +240,6 @@ function executionBody(
       arguments: call.arguments as Readonly<Record<string, AbiInput>>,
     },
   };
-}
-
-function decimalIntegers(_key: string, value: unknown): unknown {
-  return typeof value === 'bigint' ? value.toString() : value;
 }
 
 export async function diagnosisBody(preparation: Preparation, diagnoses: Diagnoses): Promise<Diagnosis> {

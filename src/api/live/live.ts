@@ -7,7 +7,6 @@ import { FeedChange } from './change-feed.ts';
 
 /** A stream that waits for its turn. */
 export interface CatchUpTurn<Change> {
-  /** Address of the client. */
   readonly client: string;
   /** The changes after this position are read. */
   readonly position: number;

@@ -98,7 +98,10 @@ export function createMetrics(options: MetricsOptions) {
           // Otherwise a gauge without labels would show 0 for an unknown value.
           if (labelNames.length === 0) this.remove();
           try {
-            const readings = (await items()).map(([labels, item]) => ({ labels, value: measure(item) }));
+            const readings = (await items()).map(([labels, item]) => {
+              const value = typeof measure === 'function' ? measure(item) : item[measure];
+              return { labels, value };
+            });
             // Of several items with the same labels, the worst is set last.
             readings.sort((a, b) => Number(a.value) - Number(b.value));
             for (const { labels, value } of readings) if (value !== null) this.set(labels, Number(value));
@@ -138,6 +141,11 @@ type Aggregator = 'first' | 'sum' | 'min' | 'max';
 type Labels = Readonly<Record<string, string>>;
 type Items<T> = readonly (readonly [Labels, T])[];
 
+type Measured = number | boolean | null;
+/** A member of the item that is its value, or how it is computed. */
+type MeasureOf<T> = ((item: T) => Measured) | (T extends object ? MeasuredKey<T> : never);
+type MeasuredKey<T> = { [K in keyof T]: T[K] extends Measured ? K : never }[keyof T];
+
 /**
  * @param items read anew at each scrape
  * @param rows by name of the gauge (in snake case, with its unit): its help, and its value for an item; none where that is null
@@ -145,9 +153,7 @@ type Items<T> = readonly (readonly [Labels, T])[];
 type RegisterGauges = <T>(
   labelNames: readonly string[],
   items: () => Items<T> | Promise<Items<T>>,
-  rows: Readonly<
-    Record<string, readonly [help: string, measure: (item: T) => number | boolean | null, Aggregator?]>
-  >,
+  rows: Readonly<Record<string, readonly [help: string, MeasureOf<T>, Aggregator?]>>,
 ) => void;
 
 /** The one item of gauges without labels. */
@@ -241,14 +247,10 @@ function registerStoreGauges(gauges: RegisterGauges, store: Store): void {
   gauges(['replica'], async () => (await replicas()).map((each) => [{ replica: each.replica }, each]), {
     lanescan_replica_lag_changes: [
       'Changes (and writes that change no record) that a replica has not replayed yet, by its place in DATABASE_REPLICA_URL.',
-      ({ lag }) => lag,
+      'lag',
       'max',
     ],
-    lanescan_replica_used: [
-      'Whether a replica is read from: it answers and has caught up.',
-      ({ isUsed }) => isUsed,
-      'min',
-    ],
+    lanescan_replica_used: ['Whether a replica is read from: it answers and has caught up.', 'isUsed', 'min'],
   });
   const messages = async () => {
     const { byStatus } = await stats();
@@ -256,24 +258,18 @@ function registerStoreGauges(gauges: RegisterGauges, store: Store): void {
   };
   gauges(['status'], messages, { lanescan_messages: ['Messages by status.', (count) => count] });
   gauges([], async () => alone(await stats()), {
-    lanescan_history_position: ['Position of the latest change.', ({ position }) => position],
-    lanescan_messages_in_flight: [
-      'Messages that have neither succeeded nor failed yet.',
-      ({ inFlight }) => inFlight,
-    ],
+    lanescan_history_position: ['Position of the latest change.', 'position'],
+    lanescan_messages_in_flight: ['Messages that have neither succeeded nor failed yet.', 'inFlight'],
     lanescan_messages_ready_for_manual_execution: [
       'Messages that can be executed manually.',
-      ({ readyForManualExecution }) => readyForManualExecution,
+      'readyForManualExecution',
     ],
-    lanescan_lanes: ['Lanes with at least one message.', ({ lanes }) => lanes],
+    lanescan_lanes: ['Lanes with at least one message.', 'lanes'],
     lanescan_missing_sequence_numbers: [
       'Sequence numbers missing between the first and the last of their on-ramps.',
-      ({ missingSequenceNumbers }) => missingSequenceNumbers,
+      'missingSequenceNumbers',
     ],
-    lanescan_onramps_with_holes: [
-      'On-ramps with at least one missing sequence number.',
-      ({ onrampsWithHoles }) => onrampsWithHoles,
-    ],
+    lanescan_onramps_with_holes: ['On-ramps with at least one missing sequence number.', 'onrampsWithHoles'],
   });
   gauges(['network'], networks, {
     lanescan_network_lag_blocks: [
@@ -286,7 +282,7 @@ function registerStoreGauges(gauges: RegisterGauges, store: Store): void {
     ],
     lanescan_network_indexed: [
       'Whether an indexer holds the lease of a network; 0: it is not being indexed.',
-      ({ isLeased }) => isLeased,
+      'isLeased',
     ],
     lanescan_network_seen_age_seconds: [
       'Time since the last heartbeat of an indexer of a network.',
@@ -296,13 +292,10 @@ function registerStoreGauges(gauges: RegisterGauges, store: Store): void {
       'Time since the progress of a network was last recorded.',
       ({ updatedAt, readAt }) => secondsBetween(updatedAt, readAt),
     ],
-    lanescan_network_owed_blocks: [
-      'Blocks of a network’s history that are still to be read.',
-      ({ owedBlocks }) => owedBlocks,
-    ],
+    lanescan_network_owed_blocks: ['Blocks of a network’s history that are still to be read.', 'owedBlocks'],
     lanescan_network_failed_ranges: [
       'Ranges of blocks that could not be read and are tried again.',
-      ({ failedRanges }) => failedRanges,
+      'failedRanges',
     ],
     lanescan_network_oldest_failure_seconds: [
       'For how long the oldest of those ranges has failed; 0 without one.',
@@ -311,11 +304,11 @@ function registerStoreGauges(gauges: RegisterGauges, store: Store): void {
     ],
     lanescan_network_unreadable_logs: [
       'Logs of trusted contracts that could not be decoded; they are stored.',
-      ({ unreadableLogs }) => unreadableLogs,
+      'unreadableLogs',
     ],
     lanescan_network_foreign_logs: [
       'Logs of contracts that no configured router registered; they are ignored.',
-      ({ foreignLogs }) => foreignLogs,
+      'foreignLogs',
     ],
     lanescan_network_stopped: [
       'Whether indexing a network has a problem.',
@@ -363,14 +356,8 @@ function registerStoreGauges(gauges: RegisterGauges, store: Store): void {
     ['subscription'],
     async () => (await webhooks()).map((each) => [{ subscription: each.name }, each]),
     {
-      lanescan_webhook_lag_changes: [
-        'Changes that a webhook subscription has not processed yet.',
-        ({ lag }) => lag,
-      ],
-      lanescan_webhook_served: [
-        'Whether a server holds the lease of a webhook subscription.',
-        ({ isServed }) => isServed,
-      ],
+      lanescan_webhook_lag_changes: ['Changes that a webhook subscription has not processed yet.', 'lag'],
+      lanescan_webhook_served: ['Whether a server holds the lease of a webhook subscription.', 'isServed'],
     },
   );
 }

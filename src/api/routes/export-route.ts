@@ -10,7 +10,6 @@ import {
   exportHead,
   exportLines,
   exportLinesWithAttempts,
-  isExportFormat,
 } from '../../domain/records/export-format.ts';
 import { noExecutions } from '../../store/query/attempts.ts';
 import { ExportsBusyError } from '../../store/query/export.ts';
@@ -128,7 +127,8 @@ export const exportRoutes: readonly Route[] = [
 ];
 
 function exportFormat(text: string): ExportFormat {
-  if (isExportFormat(text)) return text;
+  const format = exportFormats.find((known) => known === text);
+  if (format) return format;
   throw new InvalidValueError(`takes ${exportFormats.join(' or ')}`);
 }
 

@@ -62,15 +62,11 @@ export function createFailureReports(
   };
 
   return {
-    /** The latest report. */
     get: async (): Promise<FailureReport> => (latest && (await isCurrent()) ? latest.report : make()),
   };
 }
 
-async function groupFailures(
-  messages: readonly FailedMessage[],
-  store: Pick<Store, 'executionTerms'>,
-): Promise<readonly GroupedFailure[]> {
+async function groupFailures(messages: readonly FailedMessage[], store: Pick<Store, 'executionTerms'>) {
   const reasons = new Map<FailedMessage, GroupedReason | null>();
   for (const [index, message] of messages.entries()) {
     if (message.details) reasons.set(message, reasonOfDetails(message.details, unknownTerms));

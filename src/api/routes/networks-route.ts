@@ -90,6 +90,7 @@ function mirrorOf(mirror: MirrorState): Mirror {
 function indexingOf(progress: NetworkProgress): Indexing {
   const { headBlock, finalizedBlock, indexedBlock, startBlock, updatedAt, problemKind } = progress;
   const { owedBlocks, failedRanges, failedBlocks, oldestFailureAt, unreadableLogs, foreignLogs } = progress;
+  const lag = lagSeconds(progress);
   return {
     headBlock,
     finalizedBlock,
@@ -102,7 +103,7 @@ function indexingOf(progress: NetworkProgress): Indexing {
     unreadableLogs,
     foreignLogs,
     lagBlocks: lagBlocks(progress),
-    lagSeconds: wholeSeconds(lagSeconds(progress)),
+    lagSeconds: lag === null ? null : Math.round(lag),
     isIndexed: progress.isLeased,
     lastSeenAt: progress.seenAt.toISOString(),
     health: indexingHealth(progress),
@@ -115,8 +116,4 @@ function indexingOf(progress: NetworkProgress): Indexing {
       return { kind, text: sentence, isLoss, count };
     }),
   };
-}
-
-function wholeSeconds(seconds: number | null): number | null {
-  return seconds === null ? null : Math.round(seconds);
 }

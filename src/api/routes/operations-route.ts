@@ -55,9 +55,7 @@ export const operationRoutes: readonly Route[] = [
 const CHECK_TIMEOUT_MS = 1_000;
 
 /** The worst state of indexing and of mirroring. Never rejects: a state that cannot be read in time is `unknown`. */
-async function checkSources(
-  store: Pick<Store, 'networkProgress' | 'mirrors'>,
-): Promise<Pick<Readiness['checks'], 'indexing' | 'mirror'>> {
+async function checkSources(store: Pick<Store, 'networkProgress' | 'mirrors'>) {
   const timeout = delay(CHECK_TIMEOUT_MS, undefined, { ref: false }).then(() => {
     throw new Error('timeout');
   });

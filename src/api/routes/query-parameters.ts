@@ -55,7 +55,6 @@ export const filterQueryParameters: readonly RouteParameter[] = filterNames.map(
   return { name, description, schema: kind.schema, example: kind.schema.type === 'boolean' ? true : example };
 });
 
-/** The parameters of the search. */
 export const searchQueryParameters: readonly RouteParameter[] = [
   ...filterQueryParameters,
   {

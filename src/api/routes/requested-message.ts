@@ -17,10 +17,7 @@ export function messageIdDigits({ messageId = '' }: Readonly<Record<string, stri
 }
 
 /** The error for an unknown message says how far each network is indexed: the message may be newer. */
-export async function unknownMessage(
-  store: Pick<Store, 'networkProgress'>,
-  digits: string,
-): Promise<ApiError> {
+export async function unknownMessage(store: Pick<Store, 'networkProgress'>, digits: string) {
   return new ApiError(
     'MESSAGE_NOT_FOUND',
     `No message 0x${digits} is known here. ${await describeIndexing(store)}`,

@@ -40,7 +40,6 @@ export const costlyAllowance: Allowance = { perSecond: 0.5, burst: 30 };
 
 export type RateLimiter = ReturnType<typeof createRateLimiter>;
 
-/** Tokens that each client has used. */
 export type TokenUse = readonly (readonly [client: string, tokens: number])[];
 
 /** Buckets beyond this are evicted, least recently used first (LRU): those have had most time to refill. */

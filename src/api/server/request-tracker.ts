@@ -6,12 +6,10 @@ import type { Metrics } from '../metrics/metrics.ts';
 import type { Backpressure, Reservation } from './backpressure.ts';
 import { clientAddress } from './client-address.ts';
 import type { Connection, Connections } from './connections.ts';
-import { responseMs } from './responses.ts';
-import { servedPathOf } from './route-registration.ts';
+import { responseMs, servedPathOf } from './responses.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Address of the client. */
     client: string;
     connection: Connection;
     /** Memory that is counted for the body of the response; undefined where the body is short. */
@@ -61,7 +59,8 @@ export function createRequestTracker(options: {
     const { headersSent, writableFinished } = reply.raw;
     const status = headersSent ? reply.statusCode : CLIENT_CLOSED_STATUS;
     // An event stream has no natural end, so it does not count as cut.
-    const isCut = headersSent && !writableFinished && !isEventStream(reply);
+    const isStream = String(reply.getHeader('content-type')).startsWith('text/event-stream');
+    const isCut = headersSent && !writableFinished && !isStream;
     const aborted = request.connection.cutReason ?? 'client';
     if (isCut) metrics.observeCut(aborted);
     const seconds = responseMs(request, reply) / 1000;
@@ -109,10 +108,6 @@ export function createRequestTracker(options: {
       });
     },
   };
-}
-
-function isEventStream(reply: FastifyReply): boolean {
-  return String(reply.getHeader('content-type')).startsWith('text/event-stream');
 }
 
 /** Long polls have a separate label, because they would distort the durations of other requests. */

@@ -15,7 +15,6 @@ export function routeRequest(request: FastifyRequest, reply: FastifyReply, signa
     url,
     query: request.query as RawParameters,
     headers,
-    /** Address of the client. */
     client,
     // Getters, because a signal is created only when a route asks for it.
     /** Aborted when the client disconnects or the server stops: for long responses. */

@@ -11,7 +11,6 @@ export type ProcessMetrics = readonly MetricObjectWithValues<MetricValue<string>
 export interface WorkerPeers {
   /** The aggregated metrics of all worker processes, this one included, as text. */
   scrape(): Promise<string>;
-  /** Sets how the metrics of this process are read. */
   onMetricsRequest(read: () => Promise<ProcessMetrics>): void;
   /** Sends the tokens that clients took from a limiter of this process to all others. */
   sendTokenUse(limiter: LimiterName, use: TokenUse): void;

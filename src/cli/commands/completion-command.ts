@@ -33,7 +33,7 @@ interface CompletedCommand {
   readonly description: string;
   readonly options: readonly CompletedOption[];
   /** Fixed values of its first argument; subcommands too. */
-  readonly words: readonly Word[];
+  readonly words: readonly { readonly text: string; readonly description: string }[];
 }
 
 interface CompletedOption {
@@ -42,11 +42,6 @@ interface CompletedOption {
   readonly description: string;
   /** Undefined for a switch; `[]` for a value that the shell completes as a file. */
   readonly values?: readonly string[];
-}
-
-interface Word {
-  readonly text: string;
-  readonly description: string;
 }
 
 /** The program itself first, with an empty path. */

@@ -97,12 +97,7 @@ async function generateHistory(
   log.info(`${messages.toLocaleString('en')} simulated messages on ${simulation.networks.length} networks`);
 }
 
-async function liveTraffic(
-  simulation: Simulation,
-  store: Store,
-  log: Logger,
-  signal: AbortSignal,
-): Promise<void> {
+async function liveTraffic(simulation: Simulation, store: Store, log: Logger, signal: AbortSignal) {
   while (!signal.aborted) {
     for (const facts of simulation.factsUntil(new Date())) await applyWithRetry(store, facts, log, signal);
     await untilLater(STEP_INTERVAL_MS, signal);
@@ -110,12 +105,7 @@ async function liveTraffic(
 }
 
 /** Retries while the database is away, as a server does. */
-async function applyWithRetry(
-  store: Store,
-  facts: readonly Fact[],
-  log: Logger,
-  signal: AbortSignal,
-): Promise<void> {
+async function applyWithRetry(store: Store, facts: readonly Fact[], log: Logger, signal: AbortSignal) {
   for (let isFirst = true; !signal.aborted; isFirst = false) {
     try {
       await store.apply(facts);

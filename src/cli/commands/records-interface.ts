@@ -37,7 +37,6 @@ export interface RecordNames extends Names {
 }
 
 export interface Records {
-  /** The page of a search, by the API's parameters. */
   search(parameters: RawParameters): Promise<RecordPage>;
   /** @param messageId 64 hexadecimal digits */
   findMessage(messageId: string): Promise<string | undefined>;

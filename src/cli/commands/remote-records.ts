@@ -52,9 +52,7 @@ export function createRemoteRecords(
     }
   };
   /** The same for a list: another kind of server may answer in another form. */
-  const checked = async <T extends { readonly data: readonly unknown[] }>(
-    response: Promise<T>,
-  ): Promise<T> => {
+  const checked = async <T extends { readonly data: readonly unknown[] }>(response: Promise<T>) => {
     const body = await explained(response);
     if (!Array.isArray(body?.data)) throw notLanescan(server);
     return body;

@@ -21,7 +21,6 @@ type NameKey = 'tokens' | 'labels' | 'explorers';
 type SecretKey = 'networks' | 'webhooks';
 
 export interface Config extends Omit<Settings, 'data' | 'abis' | NameKey | SecretKey> {
-  /** `data` */
   readonly dataFolder: string;
   /** `abis`; null without one. */
   readonly abisFolder: string | null;

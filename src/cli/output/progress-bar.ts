@@ -26,7 +26,7 @@ export function createProgress(
   options: ProgressOptions = {},
 ) {
   const {
-    describeAmount = megabytes,
+    describeAmount = (bytes: number) => `${(bytes / 1_000_000).toFixed(1)} MB`,
     writeLine = (line) => void stream.write(`${line}\n`),
     now = () => performance.now(),
   } = options;
@@ -84,8 +84,4 @@ export function createProgress(
 export function besideBar(stream: TerminalStream): TerminalStream {
   if (!stream.isTTY) return stream;
   return { isTTY: true, write: (text) => stream.write(`\r\u001b[K${text}`) };
-}
-
-function megabytes(bytes: number): string {
-  return `${(bytes / 1_000_000).toFixed(1)} MB`;
 }

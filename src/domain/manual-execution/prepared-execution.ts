@@ -15,17 +15,22 @@ import {
   type Hex,
   parseFunction,
 } from './abi-encoding.ts';
-import { dataOf, evmAddressOf, hashOf, hexOf, listOf, UnusableInputsError } from './input-values.ts';
 import { MESSAGE_V1, readMessageV1 } from './message-v1.ts';
 import {
   attestationNeed,
   type BatchLane,
+  dataOf,
+  evmAddressOf,
+  hashOf,
+  hexOf,
   LANE_MESSAGE,
+  listOf,
   proveLeaf,
   RAMP_MESSAGE,
   type RampMessage,
   readLaneMessage,
   readRampMessage,
+  UnusableInputsError,
 } from './ramp-messages.ts';
 import { computedGas, type ExecutionGas } from './transaction-gas.ts';
 

@@ -69,11 +69,6 @@ const columns: readonly Column[] = [
 
 export const csvColumns: readonly string[] = columns.map(([name]) => name);
 
-/** The first line, with its line end; `added` names columns behind those of the record. */
-function csvHeader(added: readonly string[]): string {
-  return lineOf([...csvColumns, ...added]);
-}
-
 export function csvLine(message: Message, added: readonly Cell[] = []): string {
   return lineOf([...columns.map(([, cell]) => cell(message)), ...added]);
 }
@@ -112,14 +107,9 @@ export type ExportFormat = (typeof exportFormats)[number];
 /** Columns of a CSV file with attempts: all of them as JSON, and why the last one failed. */
 const attemptColumns = [ATTEMPTS_MEMBER, 'failureCode', 'failureReason'];
 
-export function isExportFormat(text: string): text is ExportFormat {
-  return (exportFormats as readonly string[]).includes(text);
-}
-
 /** The text before the first record. */
 export function exportHead(format: ExportFormat, withAttempts = false): string {
-  if (format === 'ndjson') return '';
-  return csvHeader(withAttempts ? attemptColumns : []);
+  return format === 'ndjson' ? '' : lineOf([...csvColumns, ...(withAttempts ? attemptColumns : [])]);
 }
 
 /** Records as they are stored, each with its line end. */

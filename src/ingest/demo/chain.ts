@@ -2,7 +2,7 @@
  * A simulated chain: blocks at regular intervals, and the observations that an indexer would make of them; and the queue of
  * the events that are to happen on chains.
  */
-import type { Fact, Observation } from '../../domain/facts.ts';
+import type { Fact } from '../../domain/facts.ts';
 import { findNetwork, type Network } from '../../domain/networks/networks.ts';
 import { HEIGHTS_AT, type NetworkProfile } from './parameters.ts';
 import type { Derivation } from './randomness.ts';
@@ -39,11 +39,7 @@ export function createChain(profile: NetworkProfile, derive: Derivation) {
       const epochMs = epochSeconds * SECOND_MS;
       return (Math.floor(blockTimestamp / epochMs) + 1) * epochMs + finalityLagSeconds * SECOND_MS;
     },
-    observe: (
-      block: Block,
-      transactionHash: string | null = null,
-      logIndex: number | null = null,
-    ): Observation => ({
+    observe: (block: Block, transactionHash: string | null = null, logIndex: number | null = null) => ({
       network: network.selector,
       blockNumber: block.number,
       blockHash: blockHash(block.number),

@@ -68,8 +68,6 @@ const laneTiming = (
   permissionlessAfterMinutes: number,
 ) => ({ commitIntervalSeconds, blessSeconds, verifySeconds, executeSeconds, permissionlessAfterMinutes });
 
-export type LaneTiming = Readonly<ReturnType<typeof laneTiming>>;
-
 export const laneTimings = {
   brisk: laneTiming(12, [5, 12], [4, 18], [5, 24], 10),
   steady: laneTiming(20, [8, 20], [8, 35], [8, 45], 20),

@@ -87,7 +87,6 @@ export function createDerivation(seed: string) {
   // Node's hash is ten times as fast as one in JavaScript, and every message needs one.
   const digest = (name: string): Buffer => createHash('sha256').update(`${seed}\n${name}`).digest();
 
-  /** An address in the notation of the chain family. */
   const address = (family: ChainFamily, name: string): string => {
     const key = `${family} address ${name}`;
     const known = addresses.get(key);

@@ -6,12 +6,11 @@ import type {
   BlockId,
   BlockRange,
   IndexStep,
-  NewFailure,
   RegisteredContract,
   UnreadableLog,
 } from '../../store/ledger/index-ledger.ts';
-import { historyRange, type Span } from './pending-ranges.ts';
 import type { Progress, ReadMark, Step } from './progress.ts';
+import { historyRange, type Span } from './progress.ts';
 
 export interface Reading {
   readonly facts: readonly Fact[];
@@ -61,7 +60,6 @@ export function logProblemsOf(
   log(`Log ${logIndex} of block ${blockNumber} cannot be decoded and is kept: ${reason}${others}`, 'warn');
 }
 
-/** A piece of a range, and what was read in it. */
 export interface ReadPiece extends Span {
   readonly reading: HistoryReading;
   /** Of the moment before it was read. */
@@ -129,19 +127,12 @@ export function historyStep(
 }
 
 /** Blocks that are recorded and have to be read again, with a second endpoint. */
-export function unconfirmedOf(
-  { unconfirmed = [] }: HistoryReading,
-  { recorder }: Progress,
-): readonly NewFailure[] {
+export function unconfirmedOf({ unconfirmed = [] }: HistoryReading, { recorder }: Progress) {
   return unconfirmed.map(({ number, reason }) => recorder.failureOf(historyRange(number, number), reason));
 }
 
 /** Messages in blocks up to the final one are final when they are read. */
-export function withFinality(
-  facts: readonly Fact[],
-  finalBlock: number,
-  progress: Progress,
-): readonly Fact[] {
+export function withFinality(facts: readonly Fact[], finalBlock: number, progress: Progress) {
   return facts.flatMap((fact) => {
     if (fact.kind !== 'Sent' || fact.seen.blockNumber > finalBlock) return [fact];
     const sentIn = { number: fact.seen.blockNumber, hash: fact.seen.blockHash };

@@ -89,7 +89,6 @@ export interface NetworkReader {
 }
 
 export interface NetworkStart {
-  /** The newest final block. */
   readonly final: BlockId;
   /** The first block of the configured history; undefined where it begins with the routers. */
   readonly start: number | undefined;

@@ -177,10 +177,7 @@ function isContradiction({ kind }: StoredFinding): boolean {
   return findingKinds[kind].isLoss && kind !== 'contract-unknown';
 }
 
-function resolvedOf(
-  contradictions: readonly Contradiction[],
-  stored: readonly StoredFinding[],
-): readonly StoredFinding[] {
+function resolvedOf(contradictions: readonly Contradiction[], stored: readonly StoredFinding[]) {
   const found = new Set(contradictions.map(subjectOf));
   return stored.filter((finding) => !found.has(subjectOf(finding)));
 }

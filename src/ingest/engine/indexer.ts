@@ -17,7 +17,6 @@ import type { EndpointTiming } from './json-rpc/endpoint.ts';
 import { defaultTiming, type WorkerTiming } from './timing.ts';
 import { createNetworkWorker, type NetworkWorker } from './worker.ts';
 
-/** Connects to a network with the code of its family. */
 export type ConnectNetwork = (source: NetworkSource, options: ConnectOptions) => Promise<NetworkReader>;
 
 export interface IndexerOptions {

@@ -13,11 +13,11 @@ import {
   type IndexStep,
   isUnrecoverable,
   type NewFailure,
+  type PendingRange,
 } from '../../store/ledger/index-ledger.ts';
 import { createPause, untilLater } from '../work.ts';
 import type { ContractRegistry } from './contract-registry.ts';
 import { NodeError, problemKindOf, reasonOf } from './faults.ts';
-import { mergePending, type Span, without } from './pending-ranges.ts';
 import { MAX_AHEAD_MS, repairDelay, retryDelay, type WorkerTiming } from './timing.ts';
 
 export interface ProgressOptions {
@@ -112,10 +112,26 @@ function createNetworkProblem(escalateAfterMs: number, log: (line: string, level
  * @param network selector
  */
 function createChainHead(network: string) {
-  let stats: HeadStats | null = null;
-  let latestAt = Date.now() + MAX_AHEAD_MS;
-  let held: readonly BlockId[] = [];
-  let startBlock: number | null = null;
+  const state = {
+    /** Of the newest block; null until the chain was asked. */
+    stats: null as HeadStats | null,
+    /** No block that was read has a later time, in milliseconds since 1970. */
+    latestAt: Date.now() + MAX_AHEAD_MS,
+    /**
+     * Blocks that may be abandoned, by height, above the newest that is final. The newest blocks are all there; further
+     * down, where history is read above the final block, only those in which something was found. Empty where nothing has
+     * been read.
+     */
+    held: [] as readonly BlockId[],
+    get final(): BlockId | undefined {
+      return this.held[0];
+    },
+    get tip(): BlockId | undefined {
+      return this.held.at(-1);
+    },
+    /** The first block of the history; null until it is known. */
+    startBlock: null as number | null,
+  };
   /** Change whenever blocks, or blocks that were final, are abandoned. */
   let forks = 0;
   let finalForks = 0;
@@ -128,57 +144,32 @@ function createChainHead(network: string) {
     blockHash: block.hash,
     transactionHash: null,
     logIndex: null,
-    at: new Date(stats?.headAt ?? 0).toISOString(),
+    at: new Date(state.stats?.headAt ?? 0).toISOString(),
   });
 
-  return {
-    /** Of the newest block; null until the chain was asked. */
-    get stats() {
-      return stats;
-    },
-    /** No block that was read has a later time, in milliseconds since 1970. */
-    get latestAt() {
-      return latestAt;
-    },
-    /**
-     * Blocks that may be abandoned, by height, above the newest that is final. The newest blocks are all there; further
-     * down, where history is read above the final block, only those in which something was found. Empty where nothing has
-     * been read.
-     */
-    get held() {
-      return held;
-    },
-    get final() {
-      return held[0];
-    },
-    get tip() {
-      return held.at(-1);
-    },
-    /** The first block of the history; null until it is known. */
-    get startBlock() {
-      return startBlock;
-    },
+  return Object.assign(state as Readonly<typeof state>, {
     load({ blocks, startBlock: stored, head }: IndexState): void {
-      held = blocks;
-      startBlock = stored;
+      state.held = blocks;
+      state.startBlock = stored;
       // What was read after the head was published is not known to be earlier.
-      if (head && head.number >= (held.at(-1)?.number ?? 0)) latestAt = head.at;
+      if (head && head.number >= (state.tip?.number ?? 0)) state.latestAt = head.at;
     },
     set(newStats: HeadStats): void {
-      stats = newStats;
-      latestAt = newStats.headAt;
+      state.stats = newStats;
+      state.latestAt = newStats.headAt;
     },
     /** Repeats in memory what the store has recorded. */
     apply({ orphaned = [], blocks = [], forgetBelow = 0, startBlock: newStart }: IndexStep): void {
       const gone = new Set(orphaned);
       if (gone.size > 0) forks++;
-      if (held[0] && gone.has(held[0].hash)) finalForks++;
-      const stays = new Map(held.filter(({ hash }) => !gone.has(hash)).map((block) => [block.number, block]));
+      if (state.final && gone.has(state.final.hash)) finalForks++;
+      const kept = state.held.filter(({ hash }) => !gone.has(hash));
+      const stays = new Map(kept.map((block) => [block.number, block]));
       for (const { number, hash } of blocks) stays.set(number, { number, hash });
-      held = [...stays.values()]
+      state.held = [...stays.values()]
         .filter(({ number }) => number >= forgetBelow)
         .sort((a, b) => a.number - b.number);
-      startBlock = newStart ?? startBlock;
+      state.startBlock = newStart ?? state.startBlock;
     },
     /** A moment before blocks are read: blocks abandoned since then decide whether the reading holds. */
     mark,
@@ -192,7 +183,7 @@ function createChainHead(network: string) {
       seen: observedAt(sentIn),
     }),
     observedAt,
-  };
+  });
 }
 
 /** Blocks that were read without these contracts. Those of them that are still on the backlog need no second reading. */
@@ -220,9 +211,13 @@ function createRecorder(
   problem: ReturnType<typeof createNetworkProblem>,
 ) {
   const { selector } = network;
-  let counts = { created: 0, updated: 0, removed: 0 };
-  let backlog: BacklogStats = { owedBlocks: 0, failedRanges: 0 };
-  let backlogVersion = 0;
+  const state = {
+    counts: { created: 0, updated: 0, removed: 0 },
+    /** As of the latest `publish`. */
+    backlog: { owedBlocks: 0, failedRanges: 0 } as BacklogStats,
+    /** Changes whenever ranges are added to the backlog, or dropped from its end; `backlogPause` is then woken. */
+    backlogVersion: 0,
+  };
   const backlogPause = createPause();
   /** On performance.now()'s clock, which never goes back: others take a silent worker for a dead one. */
   let publishedAt = Number.NEGATIVE_INFINITY;
@@ -247,7 +242,8 @@ function createRecorder(
   const recordNow = async (makeStep: () => Step | Promise<Step>): Promise<void> => {
     const step = await withRescans(await makeStep());
     const { created, updated, removed } = await ledger.record(selector, holder, step);
-    counts = {
+    const { counts } = state;
+    state.counts = {
       created: counts.created + created,
       updated: counts.updated + updated,
       removed: counts.removed + removed,
@@ -256,28 +252,17 @@ function createRecorder(
     registry.add(step.contracts ?? []);
     head.apply(step);
     if ((step.pending ?? []).length === 0 && step.endsAt === undefined) return;
-    backlogVersion++;
+    state.backlogVersion++;
     backlogPause.wake();
   };
 
   /** Stores the progress for others to see, and learns how much is pending. */
   const publish = async () => {
     publishedAt = performance.now();
-    backlog = await ledger.reportProgress(selector, head.stats, problem.current);
+    state.backlog = await ledger.reportProgress(selector, head.stats, problem.current);
   };
 
-  return {
-    get counts() {
-      return counts;
-    },
-    /** As of the latest `publish`. */
-    get backlog() {
-      return backlog;
-    },
-    /** Changes whenever ranges are added to the backlog, or dropped from its end; `backlogPause` is then woken. */
-    get backlogVersion() {
-      return backlogVersion;
-    },
+  return Object.assign(state as Readonly<typeof state>, {
     backlogPause,
     mark: () => ({ ...head.mark(), contracts: registry.mark }),
     /**
@@ -308,5 +293,65 @@ function createRecorder(
       if (performance.now() - publishedAt >= timing.publishEveryMs) await publish();
     },
     publish,
-  };
+  });
+}
+
+// ---- Arithmetic on ranges of blocks: which blocks have been read, and how ranges that are read for single contracts are put
+// together so that no block is read twice.
+
+const MAX_MERGED_ROWS = 1_000;
+
+/** Both ends included. */
+export interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** A range of the history of all trusted contracts. */
+export function historyRange(from: number, to: number): BlockRange {
+  return { from, to, purpose: 'history', contracts: null };
+}
+
+/** The part of a span that none of the others covers, from the lowest on. */
+export function without(span: Span, others: readonly Span[]): readonly Span[] {
+  let left: readonly Span[] = span.from > span.to ? [] : [span];
+  for (const { from, to } of others) {
+    left = left.flatMap((part) =>
+      [
+        { from: part.from, to: Math.min(part.to, from - 1) },
+        { from: Math.max(part.from, to + 1), to: part.to },
+      ].filter((rest) => rest.from <= rest.to),
+    );
+  }
+  return left;
+}
+
+/**
+ * Adds ranges that are read for single contracts to those on the backlog. Where they overlap, the blocks are read once
+ * for all contracts: without this, each contract that is found in history would cost a pass of its own.
+ */
+export function mergePending(backlog: readonly PendingRange[], additions: readonly BlockRange[]) {
+  const spans = additions.filter(({ purpose }) => purpose === 'contracts');
+  const others = additions.filter(({ purpose }) => purpose !== 'contracts');
+  if (spans.length === 0) return { pending: others, replaced: [] };
+  const touches = (row: PendingRange) =>
+    row.purpose === 'contracts' && spans.some(({ from, to }) => row.from <= to + 1 && from <= row.to + 1);
+  const touching = backlog.filter(touches);
+  // Many short ranges (single blocks with unreadable logs) are left as they are: reading them again costs little.
+  const rows = touching.length > MAX_MERGED_ROWS ? [] : touching;
+  const all: readonly BlockRange[] = [...rows, ...spans];
+  const edges = [...new Set(all.flatMap(({ from, to }) => [from, to + 1]))].sort((a, b) => a - b);
+  const merged: BlockRange[] = [];
+  for (const [index, from] of edges.entries()) {
+    const next = edges[index + 1];
+    if (next === undefined) break;
+    const covering = all.filter((range) => range.from <= from && from <= range.to);
+    if (covering.length === 0) continue;
+    const contracts = [...new Set(covering.flatMap((range) => range.contracts ?? []))].sort();
+    const last = merged.at(-1);
+    const isSame = last?.to === from - 1 && last.contracts?.join() === contracts.join();
+    if (last && isSame) merged[merged.length - 1] = { ...last, to: next - 1 };
+    else merged.push({ from, to: next - 1, purpose: 'contracts', contracts });
+  }
+  return { pending: [...others, ...merged], replaced: rows.map(({ id }) => id) };
 }

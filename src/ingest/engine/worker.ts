@@ -16,8 +16,7 @@ import { historyStep, logProblemsOf, StaleReadingError } from './block-readings.
 import type { NetworkReader, NetworkSource, NetworkStart } from './family.ts';
 import { NodeError, RangeTooLargeError, reasonOf } from './faults.ts';
 import { createHistoryLoop } from './history-loop.ts';
-import { historyRange } from './pending-ranges.ts';
-import { runRounds } from './progress.ts';
+import { historyRange, runRounds } from './progress.ts';
 import { repairDelay, retryDelay } from './timing.ts';
 
 /**
@@ -90,7 +89,7 @@ export function createNetworkWorker(source: NetworkSource, reader: NetworkReader
 
   /** While one loop reads, the network goes on: each that is not done must have failed again and again. */
   const stuckBecause = (): string | null => {
-    const isHeadStuck = followLoop.failedRounds >= MAX_FAILED_ROUNDS;
+    const isHeadStuck = followLoop.failedRounds() >= MAX_FAILED_ROUNDS;
     const isHistoryStuck = !historyLoop.isEmpty && historyLoop.failedRounds >= MAX_FAILED_ROUNDS;
     const canFollow = !isHeadStuck && !followLoop.isAtHead;
     const canBackfill = !historyLoop.isEmpty && !isHistoryStuck;
@@ -175,11 +174,15 @@ function startOf({ start, deployed, newRouters }: NetworkStart, state: IndexStat
 function createFollowLoop(reader: NetworkReader, pollEvery: number) {
   const { head, recorder, problem, timing } = reader.progress;
   const pause = createPause();
-  let isAtHead = false;
-  let isBehind = true;
-  /** On performance.now()'s clock, like all times here: it never goes back. */
+  const state = {
+    /** Whether the newest known block has been read. */
+    isAtHead: false,
+    /** Whether there is more to read, by the latest look; true before the first. */
+    isBehind: true,
+    /** When the latest complete round of tasks began, on performance.now()'s clock, like all times here: it never goes back. */
+    tasksStartedAt: -1,
+  };
   let tasksDueAt = 0;
-  let tasksStartedAt = -1;
   let failures = 0;
   let taskFailures = 0;
 
@@ -195,7 +198,7 @@ function createFollowLoop(reader: NetworkReader, pollEvery: number) {
       const step = await reader.tasks.work();
       if (step) await recorder.record(() => step);
       const { isBehind: isMoreLeft } = reader.tasks;
-      if (!isMoreLeft) tasksStartedAt = begunAt;
+      if (!isMoreLeft) state.tasksStartedAt = begunAt;
       // What was due at once was too much for one round.
       else if (step) tasksDueAt = 0;
       taskFailures = 0;
@@ -208,23 +211,9 @@ function createFollowLoop(reader: NetworkReader, pollEvery: number) {
     }
   };
 
-  return {
-    /** Whether the newest known block has been read. */
-    get isAtHead() {
-      return isAtHead;
-    },
-    /** Whether there is more to read, by the latest look; true before the first. */
-    get isBehind() {
-      return isBehind;
-    },
-    /** When the latest complete round of tasks began, on performance.now()'s clock. */
-    get tasksStartedAt() {
-      return tasksStartedAt;
-    },
+  return Object.assign(state as Readonly<typeof state>, {
     /** Rounds that failed in a row, of reading the head or of the tasks. */
-    get failedRounds() {
-      return Math.max(failures, taskFailures);
-    },
+    failedRounds: () => Math.max(failures, taskFailures),
     /** Looks at the head and does the tasks without waiting for their time. */
     runNow(): void {
       tasksDueAt = 0;
@@ -236,20 +225,20 @@ function createFollowLoop(reader: NetworkReader, pollEvery: number) {
         signal,
         async () => {
           const hasMore = await reader.follow();
-          isBehind = hasMore;
+          state.isBehind = hasMore;
           failures = 0;
           await doTasks();
           await recorder.publishWhenDue();
-          isAtHead = !hasMore;
+          state.isAtHead = !hasMore;
           if (!hasMore && tasksDueAt > 0) await pause.wait(pollEvery, signal);
         },
         async () => {
-          isAtHead = false;
+          state.isAtHead = false;
           await recorder.publishWhenDue();
           return ++failures;
         },
       ),
-  };
+  });
 }
 
 // ---- The repair loop
@@ -271,7 +260,8 @@ const MANY_FAILED_RANGES = 100;
 function createRepairLoop(reader: NetworkReader, startsWithRouters: boolean) {
   const { progress } = reader;
   const { selector, ledger, recorder, problem, timing } = progress;
-  let isIdle = false;
+  /** Whether what was due has been tried. */
+  const state = { isIdle: false };
   /** Repairs that failed in a row. */
   let failures = 0;
 
@@ -329,11 +319,7 @@ function createRepairLoop(reader: NetworkReader, startsWithRouters: boolean) {
     return due.length > 0;
   };
 
-  return {
-    /** Whether what was due has been tried. */
-    get isIdle() {
-      return isIdle;
-    },
+  return Object.assign(state as Readonly<typeof state>, {
     run: (signal: AbortSignal) =>
       runRounds(
         progress,
@@ -341,15 +327,15 @@ function createRepairLoop(reader: NetworkReader, startsWithRouters: boolean) {
         async () => {
           if (await repairDue(signal)) return;
           await recorder.publishWhenDue();
-          isIdle = true;
+          state.isIdle = true;
           await untilLater(failures > 0 ? retryDelay(failures, timing) : timing.repairMinMs, signal);
         },
         () => {
-          isIdle = true;
+          state.isIdle = true;
           return ++failures;
         },
       ),
-  };
+  });
 }
 
 /** In parts of the same length, or nearly so; one block cannot be split. */

@@ -85,12 +85,7 @@ export function createAgreement({ log, timing }: Progress, chain: Chain, accepts
      * @param final what `node` calls final
      * @param isEnough whether an endpoint that is somewhat behind will do; otherwise the next one is asked too
      */
-    async on(
-      node: ChainNode,
-      block: BlockId,
-      final: BlockId,
-      isEnough: (agreed: Agreed) => boolean,
-    ): Promise<Agreed | Disagreement> {
+    async on(node: ChainNode, block: BlockId, final: BlockId, isEnough: (agreed: Agreed) => boolean) {
       if (chain.health().length === 1) return { common: block, final, isAlone: true };
       let against: (BlockId & { readonly name: string }) | undefined;
       let best: Agreed | undefined;
@@ -98,7 +93,7 @@ export function createAgreement({ log, timing }: Progress, chain: Chain, accepts
         waits.answered(view.node.name);
         const common = await commonOf(node, block, view);
         if (common) {
-          if (!view.block && isOldHead(view.head)) continue;
+          if (!view.block && Date.now() - view.head.timestamp * 1000 > MAX_HEAD_AGE_MS) continue;
           const agreedFinal = await lowerFinal(node, common, final, view.final);
           if (!agreedFinal) continue;
           const agreed = { common, final: agreedFinal, isAlone: false };
@@ -130,12 +125,7 @@ export function createAgreement({ log, timing }: Progress, chain: Chain, accepts
      *
      * @param isNewer whether a head is newer than what was read, and not merely behind
      */
-    async onOtherChain(
-      node: ChainNode,
-      final: BlockId,
-      lost: BlockId,
-      isNewer: (head: Block) => boolean,
-    ): Promise<BlockId> {
+    async onOtherChain(node: ChainNode, final: BlockId, lost: BlockId, isNewer: (head: Block) => boolean) {
       if (acceptsDeepReorgs) return final;
       for await (const view of otherViews(node, final.number, () => lost.number)) {
         if (view.further?.hash === lost.hash)
@@ -172,18 +162,9 @@ async function tipsOf(node: ChainNode, number: number): Promise<Pick<OtherView, 
  * The lower of what two endpoints call final; undefined where the other's is not in the chain that it shares with `node`. Some
  * call their first block final for want of a better one.
  */
-async function lowerFinal(
-  node: ChainNode,
-  common: BlockId,
-  final: BlockId,
-  other: Block | undefined,
-): Promise<BlockId | undefined> {
+async function lowerFinal(node: ChainNode, common: BlockId, final: BlockId, other: Block | undefined) {
   const own = final.number <= common.number ? final : common;
   if (!other || other.number === 0 || other.number >= own.number) return own;
   const [lower] = await node.blocks([other.number]);
   return lower?.hash === other.hash ? lower : undefined;
-}
-
-function isOldHead({ timestamp }: Block): boolean {
-  return Date.now() - timestamp * 1000 > MAX_HEAD_AGE_MS;
 }

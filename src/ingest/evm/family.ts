@@ -3,7 +3,7 @@ import type { BlockId, IndexState } from '../../store/ledger/index-ledger.ts';
 import { combineTasks, createTokenTasks } from '../engine/background-tasks.ts';
 import { createConfirmation } from '../engine/confirmation.ts';
 import { createContractRegistry } from '../engine/contract-registry.ts';
-import type { ChainFamily, ConnectOptions, NetworkReader, NetworkStart } from '../engine/family.ts';
+import type { ChainFamily, ConnectOptions, NetworkReader } from '../engine/family.ts';
 import { NodeError } from '../engine/faults.ts';
 import { createProgress } from '../engine/progress.ts';
 import { createAgreement } from './agreement.ts';
@@ -12,7 +12,6 @@ import { createConsistencyCheck } from './checks/consistency-check.ts';
 import { createExecutedMessages } from './checks/executed-messages.ts';
 import { createRegistryLog, unknownRegistrations } from './checks/registry-log.ts';
 import { createUnconfirmedBlocks } from './checks/unconfirmed-blocks.ts';
-import { createLogConfirmation } from './confirmation.ts';
 import { createDecoder } from './decode/decoder.ts';
 import { openEvmCalls } from './destination-calls.ts';
 import { createHeadFollower } from './head-follower.ts';
@@ -20,7 +19,7 @@ import { createHistoryReader } from './history-reader.ts';
 import { confirmedDeployment, startBlockOf } from './history-start.ts';
 import { createMessageTasks } from './message-tasks.ts';
 import { probeNetwork } from './network-probe.ts';
-import { createBlockReader, type EvmContractRegistry } from './reading.ts';
+import { createBlockReader, createLogConfirmation, type EvmContractRegistry } from './reading.ts';
 import type { ChainNode } from './rpc/chain.ts';
 import { createChain } from './rpc/node.ts';
 import type { EvmSource } from './settings.ts';
@@ -65,10 +64,7 @@ function connect(source: EvmSource, options: ConnectOptions): NetworkReader {
   const offRamps = () =>
     [...registry.contracts.values()].filter(({ role }) => role === 'offRamp').map(({ address }) => address);
 
-  const startOfNode = async (
-    node: ChainNode,
-    hasNewRouters: boolean,
-  ): Promise<Pick<NetworkStart, 'final' | 'start' | 'deployed'>> => {
+  const startOfNode = async (node: ChainNode, hasNewRouters: boolean) => {
     const { head, final } = await node.tips();
     const start = await startBlockOf(node, source.start, head);
     const isEarlier = start !== undefined && startBlock !== null && start < startBlock;

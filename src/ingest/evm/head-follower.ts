@@ -8,13 +8,12 @@
 import type { BlockId } from '../../store/ledger/index-ledger.ts';
 import { logProblemsOf, stepOf } from '../engine/block-readings.ts';
 import { NodeError, RangeTooLargeError, reasonOf } from '../engine/faults.ts';
-import { historyRange } from '../engine/pending-ranges.ts';
 import type { Progress, ReadMark } from '../engine/progress.ts';
+import { historyRange } from '../engine/progress.ts';
 import type { Agreement, Disagreement } from './agreement.ts';
 import type { BlockReader, LogReading } from './reading.ts';
 import type { Block, Chain, ChainNode } from './rpc/chain.ts';
 
-/** New blocks in one step. */
 const MAX_NEW_BLOCKS = 256;
 /** Further behind than this, the head comes first and the gap goes to the history loop. */
 const MAX_GAP = 4 * MAX_NEW_BLOCKS;
@@ -301,11 +300,7 @@ const FACT_BLOCKS_AT_ONCE = 100;
  *
  * @param isNewer whether a head is newer than what was read, by its height or by its time
  */
-async function viewHead(
-  node: ChainNode,
-  held: readonly BlockId[],
-  isNewer: (head: Block) => boolean,
-): Promise<HeadView> {
+async function viewHead(node: ChainNode, held: readonly BlockId[], isNewer: (head: Block) => boolean) {
   const tip = held.at(-1);
   if (!tip) throw new Error('A view needs blocks to compare with');
   const { head, final, block } = await node.tips(tip.number);

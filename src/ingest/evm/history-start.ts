@@ -3,11 +3,7 @@ import type { Block, Chain, ChainNode, Hex } from './rpc/chain.ts';
 import type { EvmSource } from './settings.ts';
 
 /** Undefined where history begins with the deployment of the first router. */
-export async function startBlockOf(
-  node: ChainNode,
-  start: EvmSource['start'],
-  head: Block,
-): Promise<number | undefined> {
+export async function startBlockOf(node: ChainNode, start: EvmSource['start'], head: Block) {
   if (start === null) return undefined;
   return 'block' in start ? start.block : blockAtTime(node, start.time, head);
 }
@@ -58,11 +54,7 @@ const burners: readonly Hex[] = [`0x${'00'.repeat(20)}`, '0x00000000000000000000
  * for every block: the answer counts only if there is no code at the beginning of the chain. Others answer that there is
  * no code: it counts only if some account has a balance just before the deployment.
  */
-async function findDeployment(
-  node: ChainNode,
-  routers: readonly Hex[],
-  headNumber: number,
-): Promise<number | undefined> {
+async function findDeployment(node: ChainNode, routers: readonly Hex[], headNumber: number) {
   /** Whether any router has code, for each of these blocks. */
   const haveCode = async (blocks: readonly number[]): Promise<readonly (boolean | undefined)[]> => {
     const answers = await node.accounts(

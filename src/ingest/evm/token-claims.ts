@@ -1,20 +1,12 @@
 /** What ERC-20 tokens say of themselves: `symbol()`, `name()` and `decimals()`, decoded as hostile input. */
 import type { BytesHex } from '../../domain/addresses.ts';
 import { claimedText } from '../../domain/names/claimed-text.ts';
-import {
-  MAX_DECIMALS,
-  MAX_NAME_CHARACTERS,
-  MAX_SYMBOL_CHARACTERS,
-  type TokenClaims,
-} from '../../domain/names/tokens.ts';
+import { MAX_DECIMALS, MAX_NAME_CHARACTERS, MAX_SYMBOL_CHARACTERS } from '../../domain/names/tokens.ts';
 import { callOf, getDecimals, getName, getSymbol } from './contracts/abi.ts';
 import type { CallAnswer, ChainNode, Hex } from './rpc/chain.ts';
 
 /** In the order of the tokens. */
-export async function readTokenClaims(
-  node: Pick<ChainNode, 'calls'>,
-  tokens: readonly BytesHex[],
-): Promise<readonly TokenClaims[]> {
+export async function readTokenClaims(node: Pick<ChainNode, 'calls'>, tokens: readonly BytesHex[]) {
   const calls = tokens.flatMap((bytes) => {
     const token: Hex = `0x${bytes}`;
     return [callOf(getSymbol, token), callOf(getName, token), callOf(getDecimals, token)];

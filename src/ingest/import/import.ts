@@ -30,7 +30,7 @@ const newCounts = () => ({ read: 0, created: 0, updated: 0, unchanged: 0, reject
 export type ImportCounts = ReturnType<typeof newCounts>;
 
 export interface ImportReport extends Readonly<ImportCounts> {
-  readonly warnings: RecordWarnings;
+  readonly warnings: ReturnType<typeof createWarningCounter>['warnings'];
   readonly interrupted: boolean;
 }
 
@@ -141,27 +141,22 @@ function readRecord(line: Line) {
 /** Remarks of one kind that are counted. A bound, because an input could have a new name on each line. */
 const MAX_REMARKS = 100;
 
-export interface RecordWarnings {
-  /** Members that the contract does not define, with how often they were kept. */
-  readonly kept: ReadonlyMap<string, number>;
-  /** Members that could not be kept. */
-  readonly ignored: ReadonlyMap<string, number>;
-  /** Values that are unknown here, each with what is shown instead. */
-  readonly unknown: ReadonlyMap<string, number>;
-  /** Records of which members had to be derived. */
-  readonly incomplete: number;
-}
-
 /**
  * Counts what records of a source had beyond the contract, or lacked of it.
  *
  * @param onUnknown called once for each unknown value
  */
 export function createWarningCounter(onUnknown?: (value: string) => void) {
-  const kept = new Map<string, number>();
-  const ignored = new Map<string, number>();
-  const unknown = new Map<string, number>();
-  const warnings = { kept, ignored, unknown, incomplete: 0 };
+  const warnings = {
+    /** Members that the contract does not define, with how often they were kept. */
+    kept: new Map<string, number>(),
+    /** Members that could not be kept. */
+    ignored: new Map<string, number>(),
+    /** Values that are unknown here, each with what is shown instead. */
+    unknown: new Map<string, number>(),
+    /** Records of which members had to be derived. */
+    incomplete: 0,
+  };
   const count = (counts: Map<string, number>, names: readonly string[], onNew?: (name: string) => void) => {
     for (const name of names) {
       const times = counts.get(name);
@@ -173,9 +168,9 @@ export function createWarningCounter(onUnknown?: (value: string) => void) {
   return {
     warnings,
     add(found: ParserRemarks): void {
-      count(kept, found.kept);
-      count(ignored, found.ignored);
-      count(unknown, found.unknown, onUnknown);
+      count(warnings.kept, found.kept);
+      count(warnings.ignored, found.ignored);
+      count(warnings.unknown, found.unknown, onUnknown);
       if (found.derived.length > 0) warnings.incomplete++;
     },
   };

@@ -52,7 +52,6 @@ export function newCounts() {
     notModified: 0,
     /** Messages that could still change and were fetched again before `once` ends. */
     rechecked: 0,
-    /** Bytes of responses. */
     bytes: 0,
     /** The send time that the backfill has reached, in milliseconds since 1970. */
     reached: null as number | null,
@@ -132,11 +131,7 @@ export function createIntake(
     options.reject?.({ messageId, problems, record });
   };
 
-  const pendingMessage = (
-    { id, sentAt }: Item,
-    etag: string | null,
-    checkedAt = Date.now(),
-  ): PendingMessage => {
+  const pendingMessage = ({ id, sentAt }: Item, etag: string | null, checkedAt = Date.now()) => {
     const { minCheckIntervalMs, maxCheckIntervalMs } = timing;
     const ageMs = checkedAt - sentAt;
     const pauseMs = Math.min(Math.max(ageMs * CHECK_INTERVAL_SHARE, minCheckIntervalMs), maxCheckIntervalMs);

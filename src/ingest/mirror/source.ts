@@ -137,15 +137,12 @@ export function createSource(options: {
   };
 
   /** The response, or the problem; throws errors that a further attempt would not change. */
-  const attempt = async (
-    ...request: Parameters<typeof followRedirects>
-  ): Promise<
-    { readonly response: ApiResponse } | { readonly problem: string; readonly requestedMs: number | null }
-  > => {
+  const attempt = async (...request: Parameters<typeof followRedirects>) => {
     try {
       const response = await followRedirects(...request);
       const { status, headers } = response;
-      if (!isWorthRetrying(status)) return { response };
+      // Timeouts, rate limits, and server errors are worth another attempt.
+      if (![408, 425, 429].includes(status) && status < 500) return { response };
       const retryAfterMs = parseRetryAfterMs(headers.get('retry-after'), Date.now());
       const requestedMs =
         retryAfterMs === null ? null : Math.max(Math.min(retryAfterMs, LONGEST_RETRY_AFTER_MS), 1);
@@ -170,10 +167,7 @@ export function createSource(options: {
     /** The URL without credentials, query and trailing slashes: identifies the source, and may be shown. */
     name,
     /** The response to a GET below the URL, 4xx included; throws a SourceError when all attempts failed. */
-    async get(
-      path: string,
-      { query, etag = null, attempts = DEFAULT_ATTEMPTS }: RequestOptions = {},
-    ): Promise<ApiResponse> {
+    async get(path: string, { query, etag = null, attempts = DEFAULT_ATTEMPTS }: RequestOptions = {}) {
       let requestedWaits = 0;
       for (let failures = 0; ; ) {
         signal.throwIfAborted();
@@ -212,11 +206,6 @@ function redirectTarget(location: string, from: URL, name: string): string {
     `${name} redirects to ${target ? target.origin : 'an invalid URL'}, another host`,
     'If you trust that host, mirror it directly.',
   );
-}
-
-/** Timeouts, rate limits, and server errors. */
-function isWorthRetrying(status: number): boolean {
-  return status === 408 || status === 425 || status === 429 || status >= 500;
 }
 
 const FIRST_LIMIT = 4;

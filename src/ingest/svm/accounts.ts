@@ -28,7 +28,6 @@ export function readDestChain(account: Account, router: string) {
   return { lastNumber: u64At(data, 17), numberLeft: data[33] === 0 ? undefined : u64At(data, 25) };
 }
 
-/** The router that an off-ramp delivers for. */
 export function readReferencedRouter(account: Account, offRamp: string): string {
   return keyAt(dataOf(account, offRamp, 'ReferenceAddresses', 137), 9);
 }

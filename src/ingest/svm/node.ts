@@ -24,11 +24,10 @@ import { decodeBase64, readable } from './decode/borsh.ts';
 import { createRepeatingEndpoint } from './repeated-requests.ts';
 import type { SvmSource } from './settings.ts';
 import { classifySvmRpcError, isPassing } from './svm-rpc-errors.ts';
-import { countOf, parseTransaction, type SolanaTransaction, textOf } from './transaction.ts';
+import { countOf, parseTransaction, textOf } from './transaction.ts';
 
 /** One endpoint for the duration of one piece of work. */
 export type ChainNode = ReturnType<typeof createNode>;
-/** A network through the pool of its endpoints. */
 export type Chain = EndpointPool<ChainNode>;
 
 export function createChain(source: SvmSource, options: EndpointPoolOptions): Chain {
@@ -210,9 +209,7 @@ export function createNode(given: Endpoint, network: Network, { now, onHead }: P
     },
 
     /** In the order asked for; a missing transaction is the node's fault. */
-    async transactions(
-      signatures: readonly SignatureInfo[],
-    ): Promise<readonly (SolanaTransaction | UnknownVersion)[]> {
+    async transactions(signatures: readonly SignatureInfo[]) {
       const method = 'getTransaction';
       const answers = await askTransactions(signatures);
       return signatures.map(({ signature, slot, isFailed }, index) => {
@@ -236,9 +233,7 @@ export function createNode(given: Endpoint, network: Network, { now, onHead }: P
      * In the order asked for: a transaction; `absent` where the node keeps its slot and does not have it there; `unknown`
      * where it cannot tell. Its slot is where another endpoint has it.
      */
-    async find(
-      signatures: readonly Pick<SignatureInfo, 'signature' | 'slot'>[],
-    ): Promise<readonly (SolanaTransaction | UnknownVersion | 'absent' | 'unknown')[]> {
+    async find(signatures: readonly Pick<SignatureInfo, 'signature' | 'slot'>[]) {
       const answers = await askTransactions(signatures);
       return Promise.all(
         signatures.map(async ({ signature, slot }, index) => {
@@ -260,11 +255,7 @@ export function createNode(given: Endpoint, network: Network, { now, onHead }: P
      *
      * @param maxBytes of each account's data, from its beginning; all of it where it is left out
      */
-    async accounts(
-      addresses: readonly string[],
-      minContextSlot: number,
-      maxBytes?: number,
-    ): Promise<readonly (Account | undefined)[]> {
+    async accounts(addresses: readonly string[], minContextSlot: number, maxBytes?: number) {
       const method = 'getMultipleAccounts';
       const parts: string[][] = [];
       for (let at = 0; at < addresses.length; at += MAX_ACCOUNTS) {

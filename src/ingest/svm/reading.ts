@@ -9,7 +9,7 @@ import type { RegisteredContract, UnreadableLog } from '../../store/ledger/index
 import type { HistoryReading } from '../engine/block-readings.ts';
 import type { Claim, Confirmation, Opinion } from '../engine/confirmation.ts';
 import { NodeError, RangeTooLargeError } from '../engine/faults.ts';
-import type { Span } from '../engine/pending-ranges.ts';
+import type { Span } from '../engine/progress.ts';
 import {
   type OffRampRegistration,
   readTransaction,
@@ -65,10 +65,7 @@ export function createSlotReader(
     readTransaction(transaction, network, programs, timeOf(transaction));
 
   /** In the order asked for, with the time of each block. */
-  const fetch = async (
-    node: ChainNode,
-    entries: readonly SignatureInfo[],
-  ): Promise<ReadonlyMap<string, Fetched>> => {
+  const fetch = async (node: ChainNode, entries: readonly SignatureInfo[]) => {
     const transactions = entries.length === 0 ? [] : await node.transactions(entries);
     const fetched = new Map<string, Fetched>();
     for (const transaction of transactions)
@@ -77,10 +74,7 @@ export function createSlotReader(
   };
 
   /** The same. A transaction that the node rejects for its version is taken from another endpoint, where that has it. */
-  const fetchReadable = async (
-    node: ChainNode,
-    entries: readonly SignatureInfo[],
-  ): Promise<ReadonlyMap<string, Fetched>> => {
+  const fetchReadable = async (node: ChainNode, entries: readonly SignatureInfo[]) => {
     const fetched = await fetch(node, entries);
     const unknown = entries.filter(({ signature }) => !('logs' in (fetched.get(signature) ?? {})));
     if (unknown.length === 0) return fetched;
@@ -213,20 +207,13 @@ function unknownRegistrations(
 }
 
 /** Names of the ledger, programs or allowed off-ramps, as addresses of programs. */
-function addressesOf(
-  contracts: readonly string[] | null,
-  registry: ReadonlyMap<string, TrustedProgram>,
-): readonly string[] {
+function addressesOf(contracts: readonly string[] | null, registry: ReadonlyMap<string, TrustedProgram>) {
   if (contracts === null) return programsOf(registry.values());
   return [...new Set(contracts.map((address) => registry.get(address)?.program ?? address))];
 }
 
 /** A failed transaction of a router has sent nothing; one of an off-ramp may be an attempt to execute. */
-function entriesToFetch(
-  listed: ReadonlyMap<string, SignatureList>,
-  from: number,
-  programs: TrustedPrograms,
-): readonly SignatureInfo[] {
+function entriesToFetch(listed: ReadonlyMap<string, SignatureList>, from: number, programs: TrustedPrograms) {
   const chosen = new Map<string, SignatureInfo>();
   for (const [program, { entries }] of listed) {
     for (const entry of entries) {
@@ -238,10 +225,7 @@ function entriesToFetch(
 }
 
 /** The time of its block, from the node where the transaction does not have it. */
-async function withTime<T extends SolanaTransaction | UnknownVersion>(
-  node: ChainNode,
-  transaction: T,
-): Promise<T> {
+async function withTime<T extends SolanaTransaction | UnknownVersion>(node: ChainNode, transaction: T) {
   if (!('logs' in transaction) || transaction.blockTime !== null) return transaction;
   const blockTime = await node.timeAt(transaction.slot);
   if (blockTime === undefined)
@@ -354,10 +338,7 @@ async function confirmTransactions(
 const optionalKeys: ReadonlySet<string> = new Set(['logIndex', 'sendLogIndex', 'gasUsed', 'roles']);
 
 /** The same text for the same facts. */
-export function sayingOf({
-  facts,
-  registrations,
-}: Pick<TransactionReading, 'facts' | 'registrations'>): string {
+export function sayingOf({ facts, registrations }: Pick<TransactionReading, 'facts' | 'registrations'>) {
   return JSON.stringify([facts, registrations], (key, value: unknown) => {
     if (optionalKeys.has(key)) return undefined;
     return typeof value === 'bigint' ? value.toString() : value;

@@ -8,8 +8,8 @@
  */
 import type { Anchor } from '../../store/ledger/index-ledger.ts';
 import { NodeError, RequestRejectedError } from '../engine/faults.ts';
-import type { Span } from '../engine/pending-ranges.ts';
-import type { Chain, ChainNode, SignatureInfo, SignatureQuery } from './node.ts';
+import type { Span } from '../engine/progress.ts';
+import type { Chain, ChainNode, SignatureInfo } from './node.ts';
 
 export interface ListQuery extends Span {
   readonly address: string;
@@ -61,11 +61,7 @@ export function createSignatureLists(chain: Chain) {
   };
 
   /** Throws where the list may go on. Returns the lowest slot down to which it is complete. */
-  const lowestAtEnd = async (
-    node: ChainNode,
-    query: ListQuery,
-    last: SignatureInfo | undefined,
-  ): Promise<number> => {
+  const lowestAtEnd = async (node: ChainNode, query: ListQuery, last: SignatureInfo | undefined) => {
     const { address, from, to, head } = query;
     const end = last ? `ends at slot ${last.slot}` : 'is empty';
     const incomplete = (why: string) =>
@@ -149,10 +145,6 @@ export function createSignatureLists(chain: Chain) {
   };
 }
 
-function pageBelow(
-  { address, head }: ListQuery,
-  last: SignatureInfo | undefined,
-  limit: number,
-): SignatureQuery {
+function pageBelow({ address, head }: ListQuery, last: SignatureInfo | undefined, limit: number) {
   return { address, limit, minContextSlot: head, ...(last && { before: last.signature }) };
 }

@@ -50,10 +50,7 @@ export async function probeNetwork(source: SvmSource, options: ProbeOptions): Pr
 }
 
 /** Its capabilities, as of the functions below. */
-async function probeHistory(
-  { start }: SvmSource,
-  { node, newest, ask, report }: ProbedNode,
-): Promise<readonly string[]> {
+async function probeHistory({ start }: SvmSource, { node, newest, ask, report }: ProbedNode) {
   const first = await ask(
     () => node.firstAvailableSlot(),
     'error',

@@ -22,13 +22,8 @@ const kindsByCode: ReadonlyMap<number, RpcErrorKind> = new Map([
   [-32429, 'rate'],
 ]);
 
-interface Row {
-  readonly kind: RpcErrorKind;
-  readonly says: RegExp;
-}
-
 /** The first that matches decides; wordings come before codes, which providers use as they like. */
-const wordings: readonly Row[] = [
+const wordings: readonly { readonly kind: RpcErrorKind; readonly says: RegExp }[] = [
   {
     kind: 'rate',
     says: /too many requests|rate.?limit|requests? per (?:second|minute)|exceeded .{0,40}(?:capacity|credits|limit)|throttl/i,

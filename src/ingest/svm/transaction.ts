@@ -88,11 +88,7 @@ function accountKeys(message: Fields, meta: Fields): readonly string[] {
   );
 }
 
-function instructionsOf(
-  outer: readonly unknown[],
-  inner: readonly unknown[],
-  keys: readonly string[],
-): readonly Instruction[] {
+function instructionsOf(outer: readonly unknown[], inner: readonly unknown[], keys: readonly string[]) {
   const groups = new Map<number, readonly unknown[]>();
   for (const entry of inner) {
     const group = fieldsOf(entry, 'inner instructions');

@@ -4,8 +4,11 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { reasonGroup } from '../../../src/domain/failures/failure-reason.ts';
 import { programErrorNames } from '../../../src/domain/failures/program-errors.ts';
-import { type ProgramFailure, raisedError } from '../../../src/domain/failures/program-failure.ts';
-import { programFailureReason } from '../../../src/domain/failures/program-reason.ts';
+import {
+  type ProgramFailure,
+  programFailureReason,
+  raisedError,
+} from '../../../src/domain/failures/program-reason.ts';
 import { offRampErrors } from '../../../src/domain/failures/solana-ccip-errors.ts';
 
 const OFF_RAMP = 'offVkroQ4wYMv6QFPBvJazAx2p8BnLh7sJRdyQ5GYfx';

@@ -12,9 +12,13 @@ import {
 } from 'viem';
 import { describe, expect, test } from 'vitest';
 import { encodeCall, parseFunction } from '../../../src/domain/manual-execution/abi-encoding.ts';
-import { parseExactJson, UnusableInputsError } from '../../../src/domain/manual-execution/input-values.ts';
 import { prepareVerified } from '../../../src/domain/manual-execution/prepared-execution.ts';
-import { attestationNeed, readLaneMessage } from '../../../src/domain/manual-execution/ramp-messages.ts';
+import {
+  attestationNeed,
+  parseExactJson,
+  readLaneMessage,
+  UnusableInputsError,
+} from '../../../src/domain/manual-execution/ramp-messages.ts';
 import { computedGas, transactionGas } from '../../../src/domain/manual-execution/transaction-gas.ts';
 import { findNetwork } from '../../../src/domain/networks/networks.ts';
 

@@ -73,9 +73,6 @@ export function unknownRegistrations(findings: readonly StoredFinding[]): readon
 }
 
 /** Findings about contracts that are known by now. */
-export function knownByNow(
-  findings: readonly StoredFinding[],
-  contracts: ReadonlyMap<Hex, GenuineContract>,
-): readonly StoredFinding[] {
+export function knownByNow(findings: readonly StoredFinding[], contracts: ReadonlyMap<Hex, GenuineContract>) {
   return findings.filter(({ kind, subject }) => kind === 'contract-unknown' && contracts.has(subject as Hex));
 }

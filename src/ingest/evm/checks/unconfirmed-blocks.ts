@@ -9,13 +9,13 @@ import type { Fact } from '../../../domain/facts.ts';
 import type { BlockId, FindingKey, IndexFinding, StoredFinding } from '../../../store/ledger/index-ledger.ts';
 import { withFinality } from '../../engine/block-readings.ts';
 import { RequestRejectedError } from '../../engine/faults.ts';
-import { historyRange } from '../../engine/pending-ranges.ts';
 import type { Progress } from '../../engine/progress.ts';
+import { historyRange } from '../../engine/progress.ts';
 import { repairDelay, type WorkerTiming } from '../../engine/timing.ts';
-import { keyOf } from '../confirmation.ts';
 import { watchedTopics } from '../contracts/abi.ts';
 import type { Decoder } from '../decode/decoder.ts';
 import type { EvmContractRegistry } from '../reading.ts';
+import { keyOf } from '../reading.ts';
 import { sortLogs } from '../rpc/answers.ts';
 import type { Chain, ChainLog, ChainNode, Hex } from '../rpc/chain.ts';
 

@@ -167,7 +167,6 @@ function declareFunction<const I extends Written, const O extends Written>(
   return { selector, ...parsed };
 }
 
-/** The call of a function on a contract. */
 export function callOf<I extends Params>(
   callee: ContractFunction<I>,
   to: Hex,

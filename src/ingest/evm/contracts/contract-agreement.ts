@@ -81,11 +81,7 @@ function acceptance(contract: GenuineContract) {
  * The contracts that the routers register at present, as two endpoints agree. What is left out is found in the routers'
  * history.
  */
-export async function agreedRegistrations(
-  chain: Chain,
-  node: ChainNode,
-  routers: readonly Hex[],
-): Promise<readonly Registration[]> {
+export async function agreedRegistrations(chain: Chain, node: ChainNode, routers: readonly Hex[]) {
   const own = await currentRegistrations(node, routers);
   if (chain.health().length === 1) return own;
   const confirmed = new Set<string>();

@@ -81,7 +81,6 @@ const rampEvents = [
   { event: abi.offRampRemoved, role: 'offRamp' },
 ] as const;
 
-/** The contracts that a log of a genuine contract names. */
 export function registrationsIn(log: ChainLog, emitter: GenuineContract): readonly Registration[] {
   try {
     if (emitter.role === 'rmnProxy' && log.topics[0] === abi.armSet.topic) {
@@ -99,12 +98,7 @@ export function registrationsIn(log: ChainLog, emitter: GenuineContract): readon
 }
 
 /** None for the zero address, with which a router closes a lane. */
-function registration(
-  named: Hex,
-  role: ContractRole,
-  namedBy: Hex,
-  selector?: bigint,
-): readonly Registration[] {
+function registration(named: Hex, role: ContractRole, namedBy: Hex, selector?: bigint) {
   if (named === zeroAddress) return [];
   const address = abi.lowerCase(named);
   return [{ address, role, ...(selector !== undefined && { selector: selector.toString() }), namedBy }];
@@ -118,10 +112,7 @@ function registration(
  * on-ramp without such an off-ramp is found in the routers' history, which is read next; blocks that were read before are
  * then read again for it.
  */
-export async function currentRegistrations(
-  node: ChainNode,
-  routers: readonly Hex[],
-): Promise<readonly Registration[]> {
+export async function currentRegistrations(node: ChainNode, routers: readonly Hex[]) {
   const views = await node.calls(routers.map((router) => abi.callOf(abi.getOffRamps, router)));
   const inward = routers.flatMap((router, index) => {
     const [offRamps = []] = abi.answerOf(abi.getOffRamps, views[index]) ?? [];
@@ -164,11 +155,7 @@ export interface Identification {
  * What the named contracts are, with those reached through them (commit store, RMN proxy and RMN of a 1.5 off-ramp).
  * A router is named by its operator: `{ address, role: 'router', namedBy: address }`.
  */
-export async function identify(
-  node: ChainNode,
-  registrations: readonly Registration[],
-  network: Network,
-): Promise<Identification> {
+export async function identify(node: ChainNode, registrations: readonly Registration[], network: Network) {
   const distinct = new Map(registrations.map((one) => [`${one.role} ${one.address}`, one]));
   const sequences = [...distinct.values()].map((registration) => contractsBehind(registration, network));
   const findings = await runBatched(node, sequences);

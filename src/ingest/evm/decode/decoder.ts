@@ -6,7 +6,7 @@
  */
 
 import { LATEST_TIME } from '../../../base/iso-time.ts';
-import type { Fact, VerifierPolicy } from '../../../domain/facts.ts';
+import type { Fact } from '../../../domain/facts.ts';
 import type { Network } from '../../../domain/networks/networks.ts';
 import { shortened, UnreadableLogError } from '../../engine/event-facts.ts';
 import { NodeError } from '../../engine/faults.ts';
@@ -21,16 +21,17 @@ import type {
   OtherContract,
 } from '../contracts/contracts.ts';
 import type { Block, CallAnswer, ChainLog, ChainNode, Hex } from '../rpc/chain.ts';
-import { type Execution, isFailed, type LogContext, type LogReading } from './log-reading.ts';
+import { type Execution, executedFacts, isFailed, type LogContext, type LogReading } from './log-reading.ts';
 import {
   execution15,
-  readExecution15,
+  execution16,
+  readCommitReport,
+  readMessageSent16,
   readReportAccepted,
   readRootBlessed,
   readRootRemoved,
   readSendRequested,
-} from './v15.ts';
-import { execution16, readCommitReport, readExecution16, readMessageSent16 } from './v16.ts';
+} from './v16.ts';
 import { readExecution20, readMessageSent20 } from './v20.ts';
 
 /** A log of a genuine contract that cannot be read, with the reason for people. */
@@ -64,10 +65,10 @@ const readers: ReadonlyMap<Hex | undefined, LogReader> = new Map(
     readerOf(abi.reportAccepted, isCommitStore, readReportAccepted),
     readerOf(abi.taggedRootBlessed, isRmn, readRootBlessed),
     readerOf(abi.rootRemoved, keepsRoots, readRootRemoved),
-    readerOf(abi.executionStateChanged15, isLaneOffRamp, readExecution15, ifFailed(execution15)),
+    executionReader(abi.executionStateChanged15, isLaneOffRamp, execution15),
     readerOf(abi.ccipMessageSent16, onRamp16, readMessageSent16, always),
     readerOf(abi.commitReportAccepted, offRamp16, readCommitReport),
-    readerOf(abi.executionStateChanged16, offRamp16, readExecution16, ifFailed(execution16)),
+    executionReader(abi.executionStateChanged16, offRamp16, execution16),
     readerOf(abi.ccipMessageSent20, isCommonRamp('onRamp', '2.0.0'), readMessageSent20, always),
     readerOf(abi.executionStateChanged20, isCommonRamp('offRamp', '2.0.0'), readExecution20, always),
   ].map((reader) => [reader.event.topic, reader]),
@@ -77,15 +78,23 @@ function always(): boolean {
   return true;
 }
 
-function ifFailed(read: (log: ChainLog) => Execution): LogReader['asksForTransaction'] {
-  return (log) => {
+function executionReader<C extends GenuineContract>(
+  event: abi.ContractEvent,
+  mayEmit: (contract: GenuineContract) => contract is C,
+  executionIn: (log: ChainLog) => Execution,
+): LogReader {
+  const read = (context: LogContext<C>) => ({
+    facts: executedFacts(executionIn(context.log), context),
+    problems: [],
+  });
+  return readerOf(event, mayEmit, read, (log) => {
     try {
-      return isFailed(read(log));
+      return isFailed(executionIn(log));
     } catch {
       // The reader will say what is wrong with it.
       return false;
     }
-  };
+  });
 }
 
 /** An event means something only from the contracts that the protocol has for it. */
@@ -211,11 +220,7 @@ function reasonOf({ result, error }: Finding<LogReading>): string | undefined {
  * The time of each block that logs stand in, in ISO 8601: from the headers at hand, else from the logs themselves where
  * the node puts it there, else from headers that are asked for.
  */
-async function readTimes(
-  node: ChainNode,
-  logs: readonly ChainLog[],
-  blocks: ReadonlyMap<Hex, Block>,
-): Promise<ReadonlyMap<Hex, string>> {
+async function readTimes(node: ChainNode, logs: readonly ChainLog[], blocks: ReadonlyMap<Hex, Block>) {
   const numbers = new Map(logs.map(({ blockHash, blockNumber }) => [blockHash, blockNumber]));
   const stamps = new Map(logs.map(({ blockHash, blockTimestamp }) => [blockHash, blockTimestamp]));
   const unknown = [...numbers].filter(([hash]) => !blocks.has(hash) && stamps.get(hash) === undefined);
@@ -242,11 +247,7 @@ async function readTimes(
 const MAX_VERIFIERS = 100;
 
 /** Which verifiers a 2.0 message needs, by its off-ramp; undefined where the contract does not say. */
-export async function readVerifierPolicy(
-  node: ChainNode,
-  offramp: Hex,
-  encodedMessage: Hex,
-): Promise<Pick<VerifierPolicy, 'required' | 'optional' | 'optionalThreshold'> | undefined> {
+export async function readVerifierPolicy(node: ChainNode, offramp: Hex, encodedMessage: Hex) {
   const [answer] = await node.calls([abi.callOf(abi.getCcvsForMessage, offramp, encodedMessage)]);
   const policy = abi.answerOf(abi.getCcvsForMessage, answer);
   if (!policy) return undefined;
@@ -256,10 +257,7 @@ export async function readVerifierPolicy(
 }
 
 /** Seconds from the commit after which anybody may execute; undefined where there is no such threshold (2.0). */
-export async function readExecutionThreshold(
-  node: ChainNode,
-  offramp: GenuineContract,
-): Promise<number | undefined> {
+export async function readExecutionThreshold(node: ChainNode, offramp: GenuineContract) {
   if (offramp.role !== 'offRamp' || offramp.version === '2.0.0') return undefined;
   const view = offramp.version === '1.6.0' ? abi.getThreshold16 : abi.getThreshold15;
   const [answer] = await node.calls([abi.callOf(view, offramp.address)]);

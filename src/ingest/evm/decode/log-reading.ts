@@ -45,7 +45,6 @@ export type SentParts = Omit<
   | 'sendLogIndex'
 >;
 
-/** The fact that a message was sent. */
 export function sentFact(
   { log, network, seen, transaction }: LogContext,
   dest: Network,

@@ -1,7 +1,6 @@
 /** CCIP 2.0: messages in one encoding for all chains, verified by verifiers of the sender's and receiver's choice. */
 import { keccak256, toFunctionSelector, zeroAddress } from 'viem';
 import { addressFromBytes, zeroAddresses } from '../../../domain/addresses.ts';
-import type { VerifierCompleted } from '../../../domain/facts.ts';
 import {
   type MessageV1,
   readMessageV1,
@@ -139,11 +138,7 @@ function extraArgsV3(
 }
 
 /** What the token pool kept of the sent amount; the pool rounds down, so the share is rounded to the nearest. */
-function bpsFees(
-  transfer: TokenTransferV1 | undefined,
-  sentAmount: bigint,
-  network: Network,
-): Pick<Fees, 'bpsFeeDetails'> {
+function bpsFees(transfer: TokenTransferV1 | undefined, sentAmount: bigint, network: Network) {
   const fee = transfer ? sentAmount - transfer.amount : 0n;
   if (!transfer || fee <= 0n) return {};
   return {
@@ -234,10 +229,7 @@ export function readExecution20(context: LogContext<CommonRamp>): LogReading {
 }
 
 /** The verifiers' results stand in the call of the off-ramp, if that is what the transaction does. */
-function completedVerifications(
-  messageId: Hex,
-  { emitter, seen, transaction }: LogContext,
-): readonly VerifierCompleted[] {
+function completedVerifications(messageId: Hex, { emitter, seen, transaction }: LogContext) {
   const call =
     transaction?.to === emitter.address ? abi.argumentsOf(abi.execute20, transaction.input) : undefined;
   if (!call) return [];

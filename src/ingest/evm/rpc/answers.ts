@@ -44,7 +44,6 @@ export function parseLogs(value: unknown): readonly ChainLog[] {
   return listOf(value, 'list of logs').map(parseLog);
 }
 
-/** The logs of all receipts of one block. */
 export function parseReceiptLogs(value: unknown, blockHash: Hex): readonly ChainLog[] {
   return listOf(value, 'list of receipts').flatMap((entry) => {
     const receipt = fieldsOf(entry, 'receipt');
@@ -93,9 +92,7 @@ export function bytesOf(value: unknown, length: number | undefined, what: string
  * another one, and some count log indexes anew in each transaction. Both are brought to one form; what contradicts itself is
  * rejected.
  */
-export function orderLogs(
-  logs: readonly ChainLog[],
-): { readonly logs: readonly ChainLog[] } | { readonly problem: string } {
+export function orderLogs(logs: readonly ChainLog[]) {
   const hashes = new Map<number, string>();
   const numbers = new Map<string, number>();
   const places = new Set<string>();

@@ -90,7 +90,6 @@ export interface ChainNode {
   finalized(head: Block): Promise<Block>;
   /** In the order asked for; a missing block is the node's fault. */
   blocks(numbers: readonly number[]): Promise<readonly Block[]>;
-  /** Undefined where the node knows no block of that hash. */
   blockByHash(hash: Hex): Promise<Block | undefined>;
   /** What it accepts in one query for logs, as far as is known. Queries are split accordingly. */
   readonly logLimits: FilterLimits;
@@ -127,7 +126,6 @@ export interface ChainNode {
   calls(calls: readonly ContractCall[]): Promise<readonly CallAnswer[]>;
 }
 
-/** A network through the pool of its endpoints. */
 export interface Chain extends EndpointPool<ChainNode> {
   readonly network: Network;
 }

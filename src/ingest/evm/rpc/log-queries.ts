@@ -353,10 +353,7 @@ function chunksOf<T>(list: readonly T[], size: number): readonly (readonly T[])[
   return chunks;
 }
 
-function splitBy(
-  { topics, addresses, isBulk }: TopicFilter,
-  { maxTopics, maxAddresses }: FilterLimits,
-): readonly TopicFilter[] {
+function splitBy({ topics, addresses, isBulk }: TopicFilter, { maxTopics, maxAddresses }: FilterLimits) {
   const lists = addresses ? chunksOf(addresses, maxAddresses ?? addresses.length) : [undefined];
   return chunksOf(topics, maxTopics ?? topics.length).flatMap((some) =>
     lists.map((list) => ({ topics: some, addresses: list, isBulk })),

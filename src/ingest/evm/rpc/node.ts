@@ -79,7 +79,6 @@ export function createNode(
     parsed(method, () => parseBlock(resultOf(answer, method)));
   const isNull = (answer: RpcAnswer | undefined) =>
     answer !== undefined && 'result' in answer && answer.result === null;
-  /** The kind of RPC error that an answer is, if it is one. */
   const errorKind = (answer: RpcAnswer | undefined) =>
     answer !== undefined && 'error' in answer ? answer.error.kind : undefined;
 
@@ -216,11 +215,7 @@ export function createNode(
     }
   };
 
-  const parseLogAnswer = (
-    result: unknown,
-    place: LogPlace,
-    { topics, addresses }: TopicFilter,
-  ): readonly ChainLog[] => {
+  const parseLogAnswer = (result: unknown, place: LogPlace, { topics, addresses }: TopicFilter) => {
     const method = 'eth_getLogs';
     const asked = addresses && new Set<string>(addresses);
     return checkedLogs(
@@ -237,10 +232,7 @@ export function createNode(
     );
   };
 
-  const receiptLogs = async (
-    hashes: readonly Hex[],
-    topics: readonly Hex[],
-  ): Promise<readonly (readonly ChainLog[])[] | undefined> => {
+  const receiptLogs = async (hashes: readonly Hex[], topics: readonly Hex[]) => {
     const method = 'eth_getBlockReceipts';
     const wanted = new Set<string | undefined>(topics);
     const found = new Map<Hex, readonly ChainLog[]>();
@@ -394,7 +386,6 @@ export function createNode(
   };
 }
 
-/** The endpoints of an EVM network, as a pool of nodes. */
 export function createChain(source: EvmSource, options: EndpointPoolOptions): Chain {
   const create = (endpoint: Endpoint, nodeOptions: PooledNodeOptions) =>
     createNode(endpoint, source, nodeOptions);

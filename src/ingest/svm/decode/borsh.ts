@@ -7,7 +7,6 @@ import { base58, base64, hex } from '@scure/base';
 import type { Hex } from '../../../base/hex.ts';
 import { UnreadableDataError } from '../../engine/json-rpc/answer-reader.ts';
 
-/** What `read` returns; undefined where it cannot be read. */
 export function readable<T>(read: () => T): T | undefined {
   try {
     return read();

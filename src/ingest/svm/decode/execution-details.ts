@@ -2,7 +2,7 @@
 
 import type { ExecutionDetails, Observation } from '../../../domain/facts.ts';
 import type { CalledRole } from '../../../domain/failures/program-errors.ts';
-import { LOG_TRUNCATED, type ProgramFailure } from '../../../domain/failures/program-failure.ts';
+import { LOG_TRUNCATED, type ProgramFailure } from '../../../domain/failures/program-reason.ts';
 import { cleanClaim, withoutDisguise } from '../../../domain/names/claimed-text.ts';
 import type { Instruction, SolanaTransaction } from '../transaction.ts';
 import { decodeBase58, discriminatorIn, discriminatorOf, readable } from './borsh.ts';

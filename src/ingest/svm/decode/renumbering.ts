@@ -17,7 +17,6 @@ export interface Renumbering {
   readonly next: bigint | undefined;
 }
 
-/** The topics under which the event is kept. */
 export function keptTopics(event: EventOf<(typeof renumberingEvents)[number]>): readonly string[] {
   const { name, destChainSelector, previousSequenceNumber, newSequenceNumber } = event;
   return [name, ...[destChainSelector, previousSequenceNumber, newSequenceNumber].map(String)];

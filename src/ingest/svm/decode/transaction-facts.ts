@@ -65,7 +65,6 @@ export interface TransactionReading {
   readonly unreadable: readonly UnreadableLog[];
   /** Events of an off-ramp for sources that no router lets it deliver from. */
   readonly untrusted: number;
-  /** Whether a router has emitted an event. */
   readonly hasRouterEvent: boolean;
   /**
    * Whether its logs, which were not cut, lack an event that its instructions prove, its instructions lack a call of the
@@ -74,7 +73,6 @@ export interface TransactionReading {
   readonly isContradictory: boolean;
 }
 
-/** An event, and where it stands. */
 interface Found<Name extends EventName = EventName> {
   readonly program: string;
   readonly logIndex: number;
