@@ -5,8 +5,8 @@ import type { Metrics } from '../metrics/metrics.ts';
 import { ALLOWED_METHODS, preflightHeaders } from './header-fields.ts';
 import { MAX_URL_LENGTH } from './http-app.ts';
 import type { RateLimiter } from './rate-limit.ts';
-import { notFoundError, servedPathOf } from './responses.ts';
 import { pathsOf, type ServedPath } from './route.ts';
+import { notFoundError, servedPathOf } from './route-registration.ts';
 
 /** @param options `headers`: of every response; `maxPipelined`: requests of one connection at the same time */
 export function createAdmission(options: {

@@ -6,7 +6,8 @@ import type { Metrics } from '../metrics/metrics.ts';
 import type { Backpressure, Reservation } from './backpressure.ts';
 import { clientAddress } from './client-address.ts';
 import type { Connection, Connections } from './connections.ts';
-import { responseMs, servedPathOf } from './responses.ts';
+import { responseMs } from './responses.ts';
+import { servedPathOf } from './route-registration.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -20,8 +20,9 @@ import { createHttpApp, registerBasePathRedirect } from './http-app.ts';
 import { costlyAllowance, defaultRateLimit, groupOfClient, type RateLimitOptions } from './rate-limit.ts';
 import { createRequestTracker } from './request-tracker.ts';
 import { createResponseCache } from './response-cache.ts';
-import { registerRoutes, sendError } from './responses.ts';
+import { sendError } from './responses.ts';
 import type { RouteContext, ServedPath } from './route.ts';
+import { registerRoutes } from './route-registration.ts';
 import { createRequestSignals } from './route-request.ts';
 import { createSharedRateLimiter, type WorkerPeers } from './worker-peers.ts';
 

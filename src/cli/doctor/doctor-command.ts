@@ -8,7 +8,7 @@ import { connectionsNeeded } from '../../store/server/connection-budget.ts';
 import type { Store } from '../../store/store.ts';
 import { age, counted, printable } from '../../text/format.ts';
 import type { Command } from '../command.ts';
-import { walkDerivedRows } from '../commands/migrate-command.ts';
+import { walkDerivedRows } from '../commands/repair-command.ts';
 import { withServerOptions } from '../commands/serve-command.ts';
 import { serverUrl } from '../commands/show-command.ts';
 import { describeAbis, loadAbis } from '../config/abi-folder.ts';
