@@ -90,12 +90,7 @@ function sendBytes(reply: FastifyReply, bytes: Buffer): FastifyReply {
   return reply.header('content-length', bytes.length).send(slicesOf(bytes));
 }
 
-export function sendNotModified(
-  reply: FastifyReply,
-  route: ServedPath,
-  tag: string,
-  freshness: Freshness,
-): FastifyReply {
+export function sendNotModified(reply: FastifyReply, route: ServedPath, tag: string, freshness: Freshness) {
   reply.removeHeader('Content-Type');
   if (!reply.hasHeader('Cache-Control')) reply.header('Cache-Control', cacheControl(freshness));
   return reply

@@ -167,15 +167,8 @@ function createReporter(name: string, { err }: CliContext, writeLog: WriteLog) {
   };
 }
 
-function describe({
-  created,
-  updated,
-  rejected,
-  missed,
-  rechecked,
-  reached,
-  isBackfilled,
-}: Readonly<MirrorCounts>): string {
+function describe(counts: Readonly<MirrorCounts>): string {
+  const { created, updated, rejected, missed, rechecked, reached, isBackfilled } = counts;
   const parts = [`${created.toLocaleString('en')} new`, `${updated.toLocaleString('en')} updated`];
   if (rejected > 0) parts.push(`${rejected.toLocaleString('en')} rejected`);
   if (missed > 0) parts.push(`${counted(missed, 'response')} missing`);

@@ -1,30 +1,21 @@
 /** The Solana family: CCIP 1.6, read from the transactions of router and off-ramp programs over JSON-RPC. */
-import { base58, hex } from '@scure/base';
-import type { BytesHex } from '../../domain/addresses.ts';
-import { tokenPrograms } from '../../domain/failures/program-errors.ts';
-import { claimedText } from '../../domain/names/claimed-text.ts';
-import { MAX_NAME_CHARACTERS, MAX_SYMBOL_CHARACTERS, type TokenClaims } from '../../domain/names/tokens.ts';
 import type { BlockRange } from '../../store/ledger/index-ledger.ts';
 import { combineTasks, createTokenTasks } from '../engine/background-tasks.ts';
-import {
-  type HistoryReading,
-  logProblemsOf,
-  stepOf,
-  unconfirmedOf,
-  withFinality,
-} from '../engine/block-readings.ts';
+import type { HistoryReading } from '../engine/block-readings.ts';
 import { createConfirmation } from '../engine/confirmation.ts';
 import { createContractRegistry } from '../engine/contract-registry.ts';
 import type { ChainFamily, ConnectOptions, NetworkReader, NetworkStart } from '../engine/family.ts';
-import { NodeError, RequestRejectedError, reasonOf } from '../engine/faults.ts';
+import { NodeError, RequestRejectedError } from '../engine/faults.ts';
 import { createExecutionOpenings } from '../engine/manual-execution.ts';
-import { createProgress, historyRange } from '../engine/progress.ts';
-import { type Account, readManualExecutionDelay } from './accounts.ts';
+import { createProgress } from '../engine/progress.ts';
+import { readManualExecutionDelay } from './accounts.ts';
 import { createCompletenessCheck } from './checks/completeness-check.ts';
-import { BorshReader, readable } from './decode/borsh.ts';
+import { readable } from './decode/borsh.ts';
 import { slotHash } from './decode/transaction-facts.ts';
+import { createHeadFollower } from './head-follower.ts';
+import { readMintClaims } from './mint-claims.ts';
 import { type ChainNode, createChain, type FinalizedHead } from './node.ts';
-import { METADATA_PROGRAM, programAddresses } from './program-addresses.ts';
+import { programAddresses } from './program-addresses.ts';
 import {
   agreedCheck,
   checkOffRamps,
@@ -34,7 +25,7 @@ import {
   routerContract,
   type SvmNetwork,
 } from './programs.ts';
-import { createSlotReader, type ReadSlots, type SlotQuery, sayingOf } from './reading.ts';
+import { createSlotReader, type SlotQuery, sayingOf } from './reading.ts';
 import type { SvmSource } from './settings.ts';
 import { createSignatureLists } from './signature-lists.ts';
 import { probeNetwork } from './svm-network-probe.ts';
@@ -197,162 +188,4 @@ async function slotAtTime(node: ChainNode, time: number, head: FinalizedHead): P
     else low = middle + 1;
   }
   return low;
-}
-
-// ---- Follows the newest finalized slot. There are no forks to follow: what is finalized stays.
-//
-// A gap with many transactions goes to the history loop, slots that cannot be read go to the ledger of failures: nothing
-// holds up the head.
-
-/** A look at a list that has little new. */
-const HEAD_PAGE_SIZE = 50;
-/** With more new transactions of one program, the newest come first and the rest is left to the history loop. */
-const MAX_HEAD_ENTRIES = 400;
-/** How often new slots are tried before they are left to the ledger of failures. */
-const ATTEMPTS = 3;
-
-/** What it returns reads what is new, and resolves to whether there is more. */
-function createHeadFollower({ chain, progress }: SvmNetwork, readSlots: ReadSlots) {
-  /** How often in a row new slots could not be read although a node has shown them, and why. */
-  let unread = { times: 0, reason: '' };
-
-  const setHead = ({ slot, timestamp }: FinalizedHead, indexedSlot: number): void => {
-    const at = timestamp * 1_000;
-    progress.head.set({
-      headBlock: slot,
-      headAt: at,
-      finalizedBlock: slot,
-      indexedBlock: indexedSlot,
-      indexedAt: indexedSlot === slot ? at : (progress.head.stats?.indexedAt ?? at),
-    });
-  };
-
-  const look = async (tip: number): Promise<{ head: FinalizedHead; reading: HistoryReading | undefined }> => {
-    const isSkipped = unread.times >= ATTEMPTS;
-    let isReading = false;
-    try {
-      return await chain.run(async (node) => {
-        isReading = false;
-        const head = await node.head();
-        isReading = true;
-        if (head.slot <= tip || isSkipped) return { head, reading: undefined };
-        const range = { from: tip + 1, to: head.slot, head: head.slot, contracts: null };
-        const limits = { pageSize: HEAD_PAGE_SIZE, maxEntries: MAX_HEAD_ENTRIES };
-        const how = { isWhole: false, isHead: true, isOpinion: false };
-        return { head, reading: await readSlots(node, { ...range, ...limits, ...how }) };
-      }, tip);
-    } catch (error) {
-      if (isReading) unread = { times: unread.times + 1, reason: reasonOf(error) };
-      throw error;
-    }
-  };
-
-  return async () => {
-    const { tip } = progress.head;
-    if (!tip) throw new Error('The head is followed from a slot that was recorded');
-    const mark = progress.recorder.mark();
-    const { head, reading } = await look(tip.number);
-    const { slot } = head;
-    // What is recorded as noticed now has the time of the head.
-    setHead(head, Math.min(tip.number, slot));
-    if (slot <= tip.number) return false;
-    const above = tip.number + 1;
-    if (!reading) progress.log(`Slots ${above} to ${slot} cannot be read yet: ${unread.reason}`, 'warn');
-    await progress.recorder.record(() => ({
-      ...(reading && stepOf(reading)),
-      blocks: [{ number: slot, hash: slotHash(slot) }],
-      forgetBelow: slot,
-      facts: withFinality(reading?.facts ?? [], slot, progress),
-      pending: reading && reading.from > above ? [historyRange(above, reading.from - 1)] : [],
-      // An off-ramp delivers nothing before its router lets it: a new one needs no second look at older slots.
-      rescans: reading ? progress.recorder.rescansSince(mark, { from: reading.from, to: slot }) : [],
-      failed: reading
-        ? unconfirmedOf(reading, progress)
-        : [progress.recorder.failureOf(historyRange(above, slot), unread.reason)],
-    }));
-    unread = { times: 0, reason: '' };
-    if (reading) logProblemsOf(reading, progress.log);
-    setHead(head, slot);
-    return false;
-  };
-}
-
-// ---- What mints say of themselves: decimals in the mint's account, name and symbol in its metadata extension (Token-2022) or in
-// the account that Metaplex derives from it. Anybody can make a mint and its metadata: all of it is hostile input.
-
-/** Enough for the extensions of a mint; an account can have megabytes. */
-const MAX_ACCOUNT_BYTES = 4_096;
-
-/** In the order of the tokens. */
-async function readMintClaims(
-  node: Pick<ChainNode, 'accounts'>,
-  tokens: readonly BytesHex[],
-  minContextSlot: number,
-): Promise<readonly TokenClaims[]> {
-  const mints = tokens.map((bytes) => base58.encode(hex.decode(bytes)));
-  const addresses = mints.flatMap((mint) => [mint, programAddresses.metadata(mint)]);
-  const accounts = await node.accounts(addresses, minContextSlot, MAX_ACCOUNT_BYTES);
-  return mints.map((mint, index) => mintClaims(mint, accounts[2 * index], accounts[2 * index + 1]));
-}
-
-const NO_CLAIMS: TokenClaims = { symbol: null, name: null, decimals: null };
-
-export function mintClaims(mint: string, account: Account | undefined, metadata: Account | undefined) {
-  const decimals = account && mintDecimals(account);
-  if (account === undefined || decimals === undefined) return NO_CLAIMS;
-  const texts = extensionTexts(mint, account) ?? metaplexTexts(mint, metadata);
-  return { symbol: texts?.symbol ?? null, name: texts?.name ?? null, decimals };
-}
-
-const MINT_BYTES = 82;
-const DECIMALS_AT = 44;
-const IS_INITIALIZED_AT = 45;
-/** With extensions, an account says at this place what it is. */
-const ACCOUNT_TYPE_AT = 165;
-const MINT_TYPE = 1;
-
-function mintDecimals({ owner, data }: Account): number | undefined {
-  if (!tokenPrograms.has(owner) || data[IS_INITIALIZED_AT] !== 1) return undefined;
-  const isMint = data.length === MINT_BYTES || data[ACCOUNT_TYPE_AT] === MINT_TYPE;
-  return isMint ? data[DECIMALS_AT] : undefined;
-}
-
-interface Texts {
-  readonly name: string | null;
-  readonly symbol: string | null;
-}
-
-const TOKEN_METADATA_EXTENSION = 19;
-
-/** Extensions are a list of types (u16), lengths (u16) and values. */
-function extensionTexts(mint: string, { data }: Account): Texts | undefined {
-  const reader = new BorshReader(data.subarray(ACCOUNT_TYPE_AT + 1));
-  return readable(() => {
-    while (reader.remaining > 0) {
-      const type = Number(reader.unsigned(2));
-      const length = Number(reader.unsigned(2));
-      // Of a long account only the beginning is there.
-      const value = reader.fixed(Math.min(length, reader.remaining));
-      if (type === TOKEN_METADATA_EXTENSION) return ownTexts(new BorshReader(value), mint);
-    }
-    return undefined;
-  });
-}
-
-const METADATA_V1 = 4;
-
-function metaplexTexts(mint: string, account: Account | undefined): Texts | undefined {
-  if (account?.owner !== METADATA_PROGRAM) return undefined;
-  const reader = new BorshReader(account.data);
-  return readable(() => (reader.u8() === METADATA_V1 ? ownTexts(reader, mint) : undefined));
-}
-
-/** Both kinds have update authority, mint, name and symbol in this order. */
-function ownTexts(reader: BorshReader, mint: string): Texts | undefined {
-  reader.publicKey();
-  if (reader.publicKey() !== mint) return undefined;
-  return {
-    name: claimedText(reader.bytes(), MAX_NAME_CHARACTERS),
-    symbol: claimedText(reader.bytes(), MAX_SYMBOL_CHARACTERS),
-  };
 }

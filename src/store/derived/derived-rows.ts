@@ -262,10 +262,7 @@ async function compareBatch(client: ClientBase, after: string, limit: number) {
   return { size: rows.length, faults: findFaults(rows, tokens), last };
 }
 
-function findFaults(
-  rows: readonly AsText<MessageRow>[],
-  storedTokens: readonly AsText<TokenRow>[],
-): MessageFault[] {
+function findFaults(rows: readonly AsText<MessageRow>[], storedTokens: readonly AsText<TokenRow>[]) {
   const tokensOf = groupBy(storedTokens, ({ messageId }) => messageId);
   const faults: MessageFault[] = [];
   for (const stored of rows) {

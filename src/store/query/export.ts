@@ -27,11 +27,7 @@ const FETCH_BYTES = 1024 * 1024;
  * is written meanwhile. The signal frees the connection at once, also during a fetch, and also when the generator is not
  * called again.
  */
-export function createExporter(
-  pool: pg.Pool,
-  layout: Layout,
-  cancel: (processId: number) => Promise<unknown>,
-) {
+export function createExporter(pool: pg.Pool, layout: Layout, cancel: (pid: number) => Promise<unknown>) {
   let activeExports = 0;
 
   /** `complete` reads more about a batch in its transaction. */

@@ -17,18 +17,14 @@ export class DatabaseAwayError extends Error {}
 /** Called after every read, with its label, its duration including the wait for a connection, and its outcome. */
 export type ReadObserver = (label: string, seconds: number, outcome: 'ok' | 'failed' | 'refused') => void;
 
-/** `sendProbe` sends a statement that every database answers at once; `waiting` counts the reads that wait now. */
-export function createAdmission(
-  sendProbe: () => Promise<unknown>,
-  waiting: () => number,
-  maxWaiting: number,
-) {
+/** `ping` sends a statement that every database answers at once; `waiting` counts the reads that wait now. */
+export function createAdmission(ping: () => Promise<unknown>, waiting: () => number, maxWaiting: number) {
   const observers = new Set<ReadObserver>();
   let isCircuitOpen = false;
 
   /** One probe for all reads that come meanwhile. */
   const probe = createSharedRun(async () => {
-    await sendProbe();
+    await ping();
     isCircuitOpen = false;
   });
 

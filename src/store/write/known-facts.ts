@@ -37,10 +37,7 @@ export interface KnownFacts {
   derived: readonly string[];
 }
 
-export async function readStored(
-  client: ClientBase,
-  ids: readonly string[],
-): Promise<Map<string, StoredMessage>> {
+export async function readStored(client: ClientBase, ids: readonly string[]) {
   if (ids.length === 0) return new Map();
   const { rows } = await client.query(
     `select encode(message_id, 'hex') as id, encode(digest, 'hex') as digest, is_snapshot as "isSnapshot",

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { hex } from '@scure/base';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { mintClaims } from '../../../src/ingest/svm/family.ts';
+import { mintClaims } from '../../../src/ingest/svm/mint-claims.ts';
 import { METADATA_PROGRAM, programAddresses } from '../../../src/ingest/svm/program-addresses.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { TOKEN_PROGRAM } from '../../solana/ccip-calls.ts';

@@ -24,14 +24,12 @@ import type { Block, CallAnswer, ChainLog, ChainNode, Hex } from '../rpc/chain.t
 import { type Execution, executedFacts, isFailed, type LogContext, type LogReading } from './log-reading.ts';
 import {
   execution15,
-  execution16,
-  readCommitReport,
-  readMessageSent16,
   readReportAccepted,
   readRootBlessed,
   readRootRemoved,
   readSendRequested,
-} from './v16.ts';
+} from './v15.ts';
+import { execution16, readCommitReport, readMessageSent16 } from './v16.ts';
 import { readExecution20, readMessageSent20 } from './v20.ts';
 
 /** A log of a genuine contract that cannot be read, with the reason for people. */
