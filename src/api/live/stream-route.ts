@@ -79,7 +79,7 @@ async function openStream(request: RouteRequest, { store, feed, live }: RouteCon
     if (resumeAt !== undefined && resumeAt > latest) {
       await rejectFuture(store, resumeAt, lastEventId === undefined ? 'after' : 'Last-Event-ID');
     }
-    const { signal } = request;
+    const signal = request.signal();
     if (request.method === 'HEAD' || signal.aborted) {
       releaseSlot();
       return { body: Readable.from([]), headers: streamHeaders };

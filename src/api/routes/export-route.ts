@@ -103,7 +103,7 @@ export const exportRoutes: readonly Route[] = [
       };
       if (request.method === 'HEAD') return { body: Readable.from([]), headers };
 
-      const { disconnected } = request;
+      const disconnected = request.disconnected();
       const releaseSlot = live.exports.acquire(request.client);
       const deadline = setTimeout(() => request.disconnect('deadline'), live.limits.exportMs).unref();
       const end = () => {

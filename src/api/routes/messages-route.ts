@@ -128,7 +128,7 @@ type WaitOutcome = 'reached' | 'passed' | 'timeout' | 'stopping';
 async function waitForStatus(
   digits: string,
   { statuses, timeoutMs }: NonNullable<ReturnType<typeof parseWait>>,
-  { client, signal }: RouteRequest,
+  request: RouteRequest,
   { store, feed, live }: RouteContext,
 ): Promise<{ readonly record: string | undefined; readonly outcome: WaitOutcome }> {
   const furthest = Math.max(...statuses.map(statusRank));
@@ -144,7 +144,8 @@ async function waitForStatus(
     end = resolve;
   });
 
-  const releaseSlot = live.waiters.acquire(client);
+  const signal = request.signal();
+  const releaseSlot = live.waiters.acquire(request.client);
   const timer = setTimeout(() => end('timeout'), timeoutMs);
   let stopFollowing: (() => void) | undefined;
   try {

@@ -16,15 +16,10 @@ export function routeRequest(request: FastifyRequest, reply: FastifyReply, signa
     query: request.query as RawParameters,
     headers,
     client,
-    // Getters, because a signal is created only when a route asks for it.
     /** Aborted when the client disconnects or the server stops: for long responses. */
-    get signal() {
-      return signals.signalFor(reply);
-    },
+    signal: () => signals.signalFor(reply),
     /** Aborted only when the client disconnects: for responses that may finish during a graceful shutdown. */
-    get disconnected() {
-      return signals.disconnectSignalFor(reply);
-    },
+    disconnected: () => signals.disconnectSignalFor(reply),
     /** Closes the connection before the response is complete. */
     disconnect: (reason: CutReason): void => request.connection.cut(reason),
   };
