@@ -112,11 +112,7 @@ export function createClient(options: ClientOptions) {
   };
 
   /** @param path below the URL of the server, or a whole URL */
-  const request = async (
-    path: string,
-    { query, headers }: RequestOptions,
-    signal: AbortSignal,
-  ): Promise<Response> => {
+  const request = async (path: string, { query, headers }: RequestOptions, signal: AbortSignal) => {
     const target = /^https?:/.test(path) ? path : `${server}${path}`;
     try {
       return await send(`${target}${queryText(query)}`, {

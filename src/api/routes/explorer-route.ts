@@ -180,10 +180,7 @@ function contentSecurityPolicy(template: string): string {
   ].join('; ');
 }
 
-async function messagePreview(
-  messageId: string,
-  { store }: Pick<RouteContext, 'store'>,
-): Promise<Preview | undefined> {
+async function messagePreview(messageId: string, { store }: Pick<RouteContext, 'store'>) {
   const digits = /^0x([0-9a-fA-F]{64})$/.exec(messageId)?.[1]?.toLowerCase();
   if (digits === undefined) return undefined;
   const found = await store.findMessage(digits);

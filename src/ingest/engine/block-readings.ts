@@ -9,8 +9,8 @@ import type {
   RegisteredContract,
   UnreadableLog,
 } from '../../store/ledger/index-ledger.ts';
+import { historyRange, type Span } from './pending-ranges.ts';
 import type { Progress, ReadMark, Step } from './progress.ts';
-import { historyRange, type Span } from './progress.ts';
 
 export interface Reading {
   readonly facts: readonly Fact[];

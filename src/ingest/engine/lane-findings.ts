@@ -4,7 +4,8 @@ import { networkBySelector } from '../../domain/networks/networks.ts';
 import { groupBy } from '../../store/group-by.ts';
 import type { BlockRange, LaneCounter, LaneKey } from '../../store/ledger/index-ledger.ts';
 import type { Contradiction } from './history-check.ts';
-import type { Progress, Span } from './progress.ts';
+import type { Span } from './pending-ranges.ts';
+import type { Progress } from './progress.ts';
 
 /** What a contract counts by itself. */
 export interface ContractCounter<Contract extends string = string> extends LaneCounter {

@@ -16,7 +16,8 @@ import { historyStep, logProblemsOf, StaleReadingError } from './block-readings.
 import type { NetworkReader, NetworkSource, NetworkStart } from './family.ts';
 import { NodeError, RangeTooLargeError, reasonOf } from './faults.ts';
 import { createHistoryLoop } from './history-loop.ts';
-import { historyRange, runRounds } from './progress.ts';
+import { historyRange } from './pending-ranges.ts';
+import { runRounds } from './progress.ts';
 import { repairDelay, retryDelay } from './timing.ts';
 
 /**

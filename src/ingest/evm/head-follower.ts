@@ -8,8 +8,8 @@
 import type { BlockId } from '../../store/ledger/index-ledger.ts';
 import { logProblemsOf, stepOf } from '../engine/block-readings.ts';
 import { NodeError, RangeTooLargeError, reasonOf } from '../engine/faults.ts';
+import { historyRange } from '../engine/pending-ranges.ts';
 import type { Progress, ReadMark } from '../engine/progress.ts';
-import { historyRange } from '../engine/progress.ts';
 import type { Agreement, Disagreement } from './agreement.ts';
 import type { BlockReader, LogReading } from './reading.ts';
 import type { Block, Chain, ChainNode } from './rpc/chain.ts';

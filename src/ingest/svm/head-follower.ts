@@ -12,7 +12,7 @@ import {
   withFinality,
 } from '../engine/block-readings.ts';
 import { reasonOf } from '../engine/faults.ts';
-import { historyRange } from '../engine/progress.ts';
+import { historyRange } from '../engine/pending-ranges.ts';
 import { slotHash } from './decode/transaction-facts.ts';
 import type { FinalizedHead } from './node.ts';
 import type { SvmNetwork } from './programs.ts';

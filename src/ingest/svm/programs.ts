@@ -179,11 +179,7 @@ export async function checkOffRamps(
 }
 
 /** The router of each off-ramp, where it names one. */
-async function readReferences(
-  node: ChainNode,
-  offRamps: readonly string[],
-  minContextSlot: number,
-): Promise<ReadonlyMap<string, string>> {
+async function readReferences(node: ChainNode, offRamps: readonly string[], minContextSlot: number) {
   const accounts = await node.accounts(offRamps.map(programAddresses.referenceAddresses), minContextSlot);
   return new Map(
     offRamps.flatMap((offRamp, index) => {

@@ -9,7 +9,7 @@ import type { RegisteredContract, UnreadableLog } from '../../store/ledger/index
 import type { HistoryReading } from '../engine/block-readings.ts';
 import type { Claim, Confirmation, Opinion } from '../engine/confirmation.ts';
 import { NodeError, RangeTooLargeError } from '../engine/faults.ts';
-import type { Span } from '../engine/progress.ts';
+import type { Span } from '../engine/pending-ranges.ts';
 import {
   type OffRampRegistration,
   readTransaction,

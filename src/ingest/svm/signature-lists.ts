@@ -8,7 +8,7 @@
  */
 import type { Anchor } from '../../store/ledger/index-ledger.ts';
 import { NodeError, RequestRejectedError } from '../engine/faults.ts';
-import type { Span } from '../engine/progress.ts';
+import type { Span } from '../engine/pending-ranges.ts';
 import type { Chain, ChainNode, SignatureInfo } from './node.ts';
 
 export interface ListQuery extends Span {

@@ -1,8 +1,8 @@
 /** The history of a message: its stages as the chains tell them, its changes as they were recorded. */
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, test } from 'vitest';
+import { historyRoutes } from '../../../src/api/routes/history-route.ts';
 import type { History } from '../../../src/api/routes/history-schema.ts';
-import { historyRoutes } from '../../../src/api/routes/messages-route.ts';
 import type { Fact } from '../../../src/domain/facts.ts';
 import { MAX_HISTORY_ROWS } from '../../../src/domain/filters/query.ts';
 import type { Message } from '../../../src/domain/message.ts';

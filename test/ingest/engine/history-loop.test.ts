@@ -6,7 +6,8 @@ import { createContractRegistry } from '../../../src/ingest/engine/contract-regi
 import type { NetworkReader } from '../../../src/ingest/engine/family.ts';
 import { NodeError } from '../../../src/ingest/engine/faults.ts';
 import { createHistoryLoop } from '../../../src/ingest/engine/history-loop.ts';
-import { createProgress, historyRange } from '../../../src/ingest/engine/progress.ts';
+import { historyRange } from '../../../src/ingest/engine/pending-ranges.ts';
+import { createProgress } from '../../../src/ingest/engine/progress.ts';
 import { defaultTiming } from '../../../src/ingest/engine/timing.ts';
 import type { BlockRange } from '../../../src/store/ledger/index-ledger.ts';
 import type { Store } from '../../../src/store/store.ts';

@@ -1,7 +1,7 @@
 /** Ranges that are pending: no block is lost when they are put together, and none is read twice for one contract. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { mergePending, without } from '../../../src/ingest/engine/progress.ts';
+import { mergePending, without } from '../../../src/ingest/engine/pending-ranges.ts';
 import type { BlockRange, PendingRange } from '../../../src/store/ledger/index-ledger.ts';
 
 const span = fc

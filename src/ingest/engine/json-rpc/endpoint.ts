@@ -253,11 +253,7 @@ export function createEndpoint(options: EndpointOptions) {
   };
 
   /** One request. What got no answer by it is handed back, in the parts in which to ask for it again. */
-  const askOnce = async (
-    items: readonly Item[],
-    answers: RpcAnswer[],
-    waited: Waited,
-  ): Promise<readonly (readonly Item[])[]> => {
+  const askOnce = async (items: readonly Item[], answers: RpcAnswer[], waited: Waited) => {
     let outcome: Outcome;
     try {
       outcome = await send(items);

@@ -167,11 +167,7 @@ export function createLogQueries(options: LogQueriesOptions) {
   };
 
   /** What to do after an RPC error; ends with the logs or an error. */
-  const afterRpcError = async (
-    { fromBlock, toBlock }: Blocks,
-    filter: TopicFilter,
-    rpcError: RpcError,
-  ): Promise<readonly ChainLog[]> => {
+  const afterRpcError = async ({ fromBlock, toBlock }: Blocks, filter: TopicFilter, rpcError: RpcError) => {
     const { kind, accepts } = rpcError;
     const blocks = toBlock - fromBlock + 1;
     const again = () => logs({ fromBlock, toBlock, ...filter });

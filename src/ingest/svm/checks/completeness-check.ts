@@ -18,7 +18,7 @@ import {
   createLaneFindings,
   nameOf,
 } from '../../engine/lane-findings.ts';
-import type { Span } from '../../engine/progress.ts';
+import type { Span } from '../../engine/pending-ranges.ts';
 import { keptRenumberings, type Renumbering, renumberingEvents } from '../decode/renumbering.ts';
 import type { SvmNetwork } from '../programs.ts';
 import { readCounters, readExecuted } from './account-counters.ts';
