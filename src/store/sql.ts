@@ -43,3 +43,11 @@ export function renderSql(query: Sql): { text: string; values: unknown[] } {
 function isSql(value: unknown): value is Sql {
   return typeof value === 'object' && value !== null && 'strings' in value && 'values' in value;
 }
+
+/** Indexes have the beginning of addresses and hashes instead of all of their bytes: with its length, it takes eight. */
+export const BEGINNING_BYTES = 7;
+
+/** The expression of those indexes. A condition on it finds rows; the whole value is to be compared as well. */
+export function beginningOf(column: string): string {
+  return `substr(${column}, 1, ${BEGINNING_BYTES})`;
+}

@@ -298,13 +298,15 @@ function areSame(stored: readonly AsText<TokenRow>[], expected: readonly TokenRo
   return expected.every((token) => isSame(byIndex.get(String(token.tokenIndex)), token));
 }
 
+const timeNames: ReadonlySet<unknown> = new Set<keyof MessageRow>(['sentAt']);
+
 /** Compares every member of the expected row; times by their value, not their text. */
 function isSame<T extends MessageRow | TokenRow>(stored: AsText<T> | undefined, expected: T): boolean {
   return (
     stored !== undefined &&
     (Object.keys(expected) as (keyof T)[]).every((name) =>
-      name === 'sentAt'
-        ? Date.parse(String(stored[name])) === Date.parse(expected.sentAt)
+      timeNames.has(name)
+        ? Date.parse(String(stored[name])) === Date.parse(String(expected[name]))
         : String(stored[name]) === String(expected[name]),
     )
   );

@@ -55,7 +55,7 @@ export const countedTables: readonly CountedTable[] = [
     value: ['newest_message', 'last_sent_at', 'present', 'runs'],
     expected: `select ${onramp}, newest_message, last_sent_at, present, runs
       from (select distinct on (${onramp}) ${onramp}, message_id as newest_message, sent_at as last_sent_at
-            from message order by ${onramp}, sent_at desc, message_id desc) newest
+            from message order by ${onramp}, sort_key desc, message_id desc) newest
       join (select ${onramp}, sum(present) as present, count(*) as runs from (${RUNS}) runs group by ${onramp}) counted
         using (${onramp})`,
   },

@@ -6,6 +6,7 @@ import type { Layout } from '../cluster/layout.ts';
 import type { SearchLookups } from '../cluster/search-lookups.ts';
 import type { Read } from '../reads/reads.ts';
 import { renderSql } from '../sql.ts';
+import { sentAtOf } from '../write/message-row.ts';
 import { readExecutionsOf } from './attempts.ts';
 import { distributedSearchSql, exportSql, readLookups } from './search.ts';
 
@@ -151,8 +152,8 @@ async function openPages(query: Query, filters: Filters, lookups: SearchLookups)
     const page: SearchQuery = { filters, view: 'full', limit: count - 1, after };
     const { text, values } = renderSql(distributedSearchSql(page, lookups));
     const rows = await query(text, values);
-    const [, , messageId, sentAt] = rows.at(-1) ?? [];
-    if (messageId !== undefined) after = { sentAt: Math.round(Number(sentAt) * 1_000), messageId };
+    const [, , messageId, key] = rows.at(-1) ?? [];
+    if (messageId !== undefined) after = { sentAt: sentAtOf(String(key)), messageId };
     return rows.map(([, record]) => record ?? '');
   };
 }

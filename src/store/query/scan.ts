@@ -6,7 +6,7 @@
  * of sender, receiver, source and destination a search combines, the matching rows are adjacent and in order in one index,
  * so that a page reads its own rows and no others:
  *
- * - one of them, or a lane: its own index;
+ * - one of them, or a lane: its own index, of an actor by the beginning of its address;
  * - several with at least one actor: an index by `search_key`, a hash of them;
  * - an actor and one network: the lanes of that network one after the other, each by `search_key`.
  *
@@ -15,7 +15,7 @@
  */
 import type { BytesHex } from '../../domain/addresses.ts';
 import { type Status, statusRank } from '../../domain/lifecycle.ts';
-import { fixedSql, joinSql, type Sql, sql } from '../sql.ts';
+import { BEGINNING_BYTES, beginningOf, fixedSql, joinSql, type Sql, sql } from '../sql.ts';
 import { storedSelector } from '../write/message-row.ts';
 
 /** Requirements on a message, all of which must hold. */
@@ -96,11 +96,26 @@ function messagesOfTransaction(hash: BytesHex): Sql {
 const MAX_MESSAGES_IN_RANGE = fixedSql('512');
 const MAX_RANGES_OF_ROOT = fixedSql('64');
 
+/** Columns of long values, of which indexes have the beginning. */
+const columnsByBeginning = {
+  sendTransaction: 'm.send_transaction',
+  receiptTransaction: 'm.receipt_transaction',
+  sender: 'm.sender',
+  receiver: 'm.receiver',
+  origin: 'm.origin',
+};
+
+/** The condition that an index of the beginning of a column serves. Whether the rest agrees is still to be checked. */
+function beginsLike(column: string, value: BytesHex): Sql {
+  const beginning = bytes(value).subarray(0, BEGINNING_BYTES);
+  return sql`${fixedSql(beginningOf(column))} = ${beginning}::bytea`;
+}
+
 /** Columns of `message_token`. */
 const tokenColumns = {
-  sourceToken: fixedSql('t.source_token'),
-  destToken: fixedSql('t.dest_token'),
-  sourcePool: fixedSql('t.source_pool'),
+  sourceToken: 't.source_token',
+  destToken: 't.dest_token',
+  sourcePool: 't.source_pool',
 };
 type TokenName = keyof typeof tokenColumns;
 /** One of them. */
@@ -109,7 +124,7 @@ const tokenNames = Object.keys(tokenColumns) as TokenName[];
 
 /** A condition on a row of `message_token`. */
 function isToken(name: TokenName, address: BytesHex): Sql {
-  return sql`${tokenColumns[name]} = ${bytes(address)}::bytea`;
+  return sql`${fixedSql(tokenColumns[name])} = ${bytes(address)}::bytea`;
 }
 
 function hasToken(name: TokenName, address: BytesHex): Sql {
@@ -121,7 +136,8 @@ export function tokenExists(token: TokenRequirement): Sql {
   const checks = tokenNames.flatMap((name) => {
     const address = token[name];
     if (address === undefined) return [];
-    return [sql`exists (select 1 from message_token t where ${isToken(name, address)} limit 1)`];
+    const isFound = joinSql([beginsLike(tokenColumns[name], address), isToken(name, address)], ' and ');
+    return [sql`exists (select 1 from message_token t where ${isFound} limit 1)`];
   });
   return joinSql(checks, ' and ');
 }
@@ -132,8 +148,10 @@ export function scanFor(requirements: Requirements, isPage: boolean): Scan {
   const given = (...names: readonly Name[]) => names.filter((name) => requirements[name] !== undefined);
   const tokenName = tokenNames.find((name) => requirements[name] !== undefined);
   const foundBy = (...names: readonly Name[]): Scan => ({
-    found: conditionsOf(requirements, (name) => names.includes(name)),
-    checked: conditionsOf(requirements, (name) => !names.includes(name)).map(unindexed),
+    found: names.flatMap((name) => indexConditionsOf(name, requirements)),
+    checked: conditionsOf(requirements, (name) => !names.includes(name) || isByBeginning(name)).map(
+      unindexed,
+    ),
     ...(tokenName && { token: { [tokenName]: requirements[tokenName] } }),
   });
 
@@ -163,15 +181,14 @@ export function scanFor(requirements: Requirements, isPage: boolean): Scan {
 
 function scanForToken(name: TokenName, requirements: Requirements, isPage: boolean): Scan {
   const { [name]: address = '', ...others } = requirements;
-  const condition = isToken(name, address);
-  const checked = conditionsOf(others).map(unindexed);
+  const checked = [isToken(name, address), ...conditionsOf(others)].map(unindexed);
   const laneScan = laneScanFor(requirements, isPage);
-  if (!laneScan) return { found: [condition], checked, isByToken: true };
+  if (!laneScan) return { found: [beginsLike(tokenColumns[name], address)], checked, isByToken: true };
   const { lane, ...lanes } = laneScan;
-  const key = sql`search_key(${tokenColumns[name]}, null, t.source_selector, t.dest_selector)`;
+  const key = sql`search_key(${fixedSql(tokenColumns[name])}, null, t.source_selector, t.dest_selector)`;
   return {
     found: [sql`${key} = search_key(${bytes(address)}::bytea, null, ${joinSql(lane, ', ')})`],
-    checked: [unindexed(condition), ...checked],
+    checked,
     isByToken: true,
     ...lanes,
   };
@@ -238,14 +255,15 @@ export function anyOf(alternatives: readonly Requirements[]): Sql {
 
 /**
  * Whether any message satisfies one of the alternatives, whatever else is required. Each is one look-up in the index that
- * finds it; the order keeps the planner from reading the table instead.
+ * finds it; the order keeps the planner from reading the table instead. What the index does not have is not checked: a yes
+ * that is wrong costs a longer search.
  */
 export function anyMessageHas(alternatives: readonly Requirements[]): Sql {
   const lookUps = alternatives.map((requirements) => {
     const { found, isByToken } = scanFor(requirements, true);
     const key = isByToken ? sql`t` : sql`m`;
     return sql`(select true from ${isByToken ? sql`message_token t` : sql`message m`} where ${joinSql(found, ' and ')}
-      order by ${key}.sent_at desc, ${key}.message_id desc limit 1) is not null`;
+      order by ${key}.sort_key desc limit 1) is not null`;
   });
   return sql`(${joinSql(lookUps, ' or ')})`;
 }
@@ -266,6 +284,18 @@ export function satisfiedSql(alternatives: readonly Requirements[]): Sql {
 /** A condition that no index can serve. The planner sees through `is true`; of this it assumes that half of the rows match. */
 function unindexed(condition: Sql): Sql {
   return sql`coalesce(${condition}, false)`;
+}
+
+function isByBeginning(name: Name): name is keyof typeof columnsByBeginning {
+  return name in columnsByBeginning;
+}
+
+/** The condition on a requirement that an index serves; none where it is not required. */
+function indexConditionsOf(name: Name, requirements: Requirements): readonly Sql[] {
+  if (requirements[name] === undefined) return [];
+  if (!isByBeginning(name)) return conditionsOf(requirements, (other) => other === name);
+  const condition = beginsLike(columnsByBeginning[name], requirements[name] as BytesHex);
+  return name === 'origin' ? [condition, fixedSql('m.origin <> m.sender')] : [condition];
 }
 
 function conditionsOf(requirements: Requirements, isChosen: (name: Name) => boolean = () => true): Sql[] {

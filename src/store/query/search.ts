@@ -1,8 +1,9 @@
 /**
  * The SQL of a search.
  *
- * Every page is `… order by sent_at desc, message_id desc limit n` (keyset pagination) over an index that serves filter and
- * order together (`scan.ts` chooses it). A filter with alternatives (an address that may be sender, receiver or origin; one
+ * Every page is `… order by sort_key desc, message_id desc limit n` (keyset pagination) over an index that serves filter and
+ * order together (`scan.ts` chooses it). The sort key stands for send time and message id; PostgreSQL sorts the few rows of
+ * equal keys (incremental sort). A filter with alternatives (an address that may be sender, receiver or origin; one
  * of several statuses; a search term) becomes a union of such scans, which PostgreSQL merges in order: still no sort, and
  * still no more rows read than the page needs. At most one filter is split like that; the others are conditions on each
  * scan. An existence check comes first for each of these: where no message satisfies it, the search ends at once, and does
@@ -15,6 +16,7 @@ import type { Layout } from '../cluster/layout.ts';
 import { readSearchLookups, type SearchLookups } from '../cluster/search-lookups.ts';
 import type { Read, RowBound } from '../reads/reads.ts';
 import { fixedSql, joinSql, type Sql, sql } from '../sql.ts';
+import { sortKey } from '../write/message-row.ts';
 import {
   anyMessageHas,
   anyOf,
@@ -47,7 +49,7 @@ export function searchSql(query: SearchQuery): Sql {
     from (${matchingSql(query, conditions, scansOf(conditions, true), rows)}) page ${existenceChecks(conditions)}limit ${rows}`;
 }
 
-const PAGE_COLUMNS = fixedSql(`digest, body, encode(message_id, 'hex'), extract(epoch from sent_at)`);
+const PAGE_COLUMNS = fixedSql(`digest, body, encode(message_id, 'hex'), sort_key`);
 
 /**
  * The same for a cluster. The order and the only limit are outermost: Citus sends them to every shard, which returns no more
@@ -60,12 +62,12 @@ export function distributedSearchSql(query: SearchQuery, lookups: SearchLookups)
   const [scan] = scans;
   const limit = sql`limit ${query.limit + 1}`;
   if (scan && !scan.isByToken && scans.length === 1) {
-    const columns = sql`m.digest, ${bodyOf(query)} as body, encode(m.message_id, 'hex'), extract(epoch from m.sent_at)`;
+    const columns = sql`m.digest, ${bodyOf(query)} as body, encode(m.message_id, 'hex'), m.sort_key`;
     return sql`select ${columns} from message m where ${whereOf(scan, query, conditions, lookups)}
-      order by m.sent_at desc, m.message_id desc ${limit}`;
+      order by m.sort_key desc, m.message_id desc ${limit}`;
   }
   return sql`select ${PAGE_COLUMNS} from (${matchingSql(query, conditions, scans, null, lookups)}) page
-    order by sent_at desc, message_id desc ${limit}`;
+    order by sort_key desc, message_id desc ${limit}`;
 }
 
 /** What `distributedSearchSql` needs to know first. */
@@ -151,14 +153,15 @@ function matchingSql(
   const body = bodyOf(query);
   const pages = scans.map(pageOf);
   const [only] = pages;
-  if (!only) return sql`select m.sent_at, m.message_id, m.digest, ${body} as body from message m where false`;
+  if (!only)
+    return sql`select m.sort_key, m.message_id, m.digest, ${body} as body from message m where false`;
   if (pages.length === 1) return only;
-  return sql`select distinct on (sent_at, message_id) sent_at, message_id, digest, body
+  return sql`select distinct on (sort_key, message_id) sort_key, message_id, digest, body
     from (${joinSql(
       pages.map((page) => sql`(${page})`),
       ' union all ',
     )}) scans
-    order by sent_at desc, message_id desc ${limit}`;
+    order by sort_key desc, message_id desc ${limit}`;
 
   function pageOf(scan: Scan): Sql {
     const key = keyOf(scan);
@@ -166,13 +169,13 @@ function matchingSql(
       ? sql`message_token t join message m on m.message_id = t.message_id`
       : sql`message m`;
     // A message may have several rows of one token, each of which would count to the limit.
-    const select = scan.isByToken ? sql`select distinct on (t.sent_at, t.message_id)` : sql`select`;
-    const page = sql`${select} ${key}.sent_at, ${key}.message_id, m.digest, ${body} as body from ${from}
+    const select = scan.isByToken ? sql`select distinct on (t.sort_key, t.message_id)` : sql`select`;
+    const page = sql`${select} ${key}.sort_key, ${key}.message_id, m.digest, ${body} as body from ${from}
       where ${whereOf(scan, query, conditions, lookups)}
-      order by ${key}.sent_at desc, ${key}.message_id desc`;
+      order by ${key}.sort_key desc, ${key}.message_id desc`;
     if (!scan.lanes) return sql`${page} ${limit}`;
     return sql`select of_lane.* from (${scan.lanes}) l cross join lateral (${page} limit ${rows}) of_lane
-      order by of_lane.sent_at desc, of_lane.message_id desc ${limit}`;
+      order by of_lane.sort_key desc, of_lane.message_id desc ${limit}`;
   }
 }
 
@@ -213,8 +216,10 @@ function whereOf(
   const where = [...scan.found, ...tokenChecks, ...scan.checked, ...others.map(anyOf)];
   where.push(...times.map((time) => time(key)));
   if (after) {
-    const place = sql`(${isoTime(after.sentAt)}::timestamptz, ${Buffer.from(after.messageId, 'hex')}::bytea)`;
-    where.push(sql`(${key}.sent_at, ${key}.message_id) < ${place}`);
+    const sort = sql`${sortKey(after.sentAt, after.messageId)}::bigint`;
+    const place = sql`(${sort}, ${Buffer.from(after.messageId, 'hex')}::bytea)`;
+    // The index has the sort key alone: it begins there, and the row comparison decides between equal keys.
+    where.push(sql`${key}.sort_key <= ${sort}`, sql`(${key}.sort_key, ${key}.message_id) < ${place}`);
   }
   return where.length === 0 ? sql`true` : joinSql(where, ' and ');
 }
@@ -253,8 +258,8 @@ const translations: { readonly [N in keyof Filters]-?: AddConditions<NonNullable
   chainSelector: (network, { alternatives }) => alternatives.push([{ source: network }, { dest: network }]),
   status: oneOf((status) => ({ status })),
   readyForManualExecOnly: always((ready) => ({ ready })),
-  sentAfter: (time, { times }) => times.push((key) => sql`${key}.sent_at >= ${isoTime(time)}::timestamptz`),
-  sentBefore: (time, { times }) => times.push((key) => sql`${key}.sent_at < ${isoTime(time)}::timestamptz`),
+  sentAfter: (time, { times }) => times.push((key) => sql`${key}.sort_key >= ${sortKey(time, '')}::bigint`),
+  sentBefore: (time, { times }) => times.push((key) => sql`${key}.sort_key < ${sortKey(time, '')}::bigint`),
 };
 const filterNames = Object.keys(translations) as readonly (keyof Filters)[];
 
@@ -334,8 +339,4 @@ function onDestination(hash: string): readonly Requirements[] {
 /** As sender, as receiver, or as origin of the transaction. */
 function involving(address: string): readonly Requirements[] {
   return [{ sender: address }, { receiver: address }, { origin: address }];
-}
-
-function isoTime(ms: number): string {
-  return new Date(ms).toISOString();
 }

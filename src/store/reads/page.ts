@@ -2,6 +2,7 @@
 import { hash } from 'node:crypto';
 import type { CursorCodec } from '../../domain/filters/cursor.ts';
 import type { PageKey, SearchQuery } from '../../domain/filters/query.ts';
+import { sentAtOf } from '../write/message-row.ts';
 import type { RawRows } from './raw-rows.ts';
 
 /** The text before and after the records, which are separated by commas. */
@@ -53,8 +54,7 @@ const DIGEST = 0;
 const RECORD = 1;
 /** In hex. */
 const MESSAGE_ID = 2;
-/** Seconds since 1970, with microseconds. */
-const SENT_AT = 3;
+const SORT_KEY = 3;
 const COMMA = ','.charCodeAt(0);
 
 /** Makes a page of the rows of `searchSql`, which reads one row more than the page shows. */
@@ -100,7 +100,7 @@ export function readPage(
 /** The sort key of a row. */
 function keyOf(rows: RawRows, row: number): PageKey {
   return {
-    sentAt: Math.round(Number(rows.text(row, SENT_AT)) * 1000),
+    sentAt: sentAtOf(rows.text(row, SORT_KEY)),
     messageId: rows.text(row, MESSAGE_ID),
   };
 }
