@@ -51,3 +51,8 @@ export const BEGINNING_BYTES = 7;
 export function beginningOf(column: string): string {
   return `substr(${column}, 1, ${BEGINNING_BYTES})`;
 }
+
+/** SQL condition that a column has a value, also in SQL, for which an index of the column's beginning serves. */
+export function isFound(column: string, value: string): string {
+  return `${beginningOf(column)} = ${beginningOf(value)} and ${column} = ${value}`;
+}

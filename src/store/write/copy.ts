@@ -11,8 +11,8 @@ export type CopyColumns = Readonly<Record<string, ColumnType>>;
 
 export type ColumnType = keyof typeof encoders;
 
-/** Bytes are given in hex, times in ISO 8601, whole numbers as either numbers or decimal digits. */
-export type CopyValue = string | number | boolean | bigint | null;
+/** Bytes are given as they are or in hex, times in ISO 8601, whole numbers as either numbers or decimal digits. */
+export type CopyValue = string | number | boolean | bigint | Uint8Array | null;
 
 export async function copyRows(
   client: ClientBase,
@@ -91,6 +91,13 @@ class Chunk {
     this.size += written;
   }
 
+  bytes(bytes: Uint8Array): void {
+    this.int32(bytes.length);
+    this.#makeRoom(bytes.length);
+    this.#bytes.set(bytes, this.size);
+    this.size += bytes.length;
+  }
+
   #makeRoom(needed: number): void {
     if (this.size + needed <= this.#bytes.length) return;
     const larger = Buffer.allocUnsafe(2 * (this.size + needed));
@@ -141,6 +148,10 @@ const encoders = {
     chunk.text(String(value), 'utf8');
   },
   bytea(chunk, value) {
+    if (value instanceof Uint8Array) {
+      chunk.bytes(value);
+      return;
+    }
     const hex = String(value);
     const before = chunk.size;
     chunk.text(hex, 'hex');
