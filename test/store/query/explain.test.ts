@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, test } from 
 import { parseSearch, type RawParameters } from '../../../src/domain/filters/search-parameters.ts';
 import { SEARCH_SETTINGS, searchSql } from '../../../src/store/query/search.ts';
 import { renderSql } from '../../../src/store/sql.ts';
+import { sortKeySql } from '../../../src/store/write/message-row.ts';
 import { createTestDatabase, type TestDatabase } from '../../database.ts';
 import { evmAddress, fuji, hashOf, sepolia, svmAddress } from '../../fixtures.ts';
 
@@ -22,7 +23,7 @@ const fill = `
   insert into message (message_id, sort_key, sent_at, position, source_selector, dest_selector, sequence_number, finality,
                        summary_length, status, ready, is_snapshot, sender, receiver, origin, onramp,
                        send_transaction, receipt_transaction, digest, record)
-  select id, sort_key(sent_at, id), sent_at, n, case when lane < 6 then 1 else lane end, case when lane < 8 then 2 else lane end, n, 0,
+  select id, ${sortKeySql('sent_at', 'id')}, sent_at, n, case when lane < 6 then 1 else lane end, case when lane < 8 then 2 else lane end, n, 0,
          20, status, status = 6 or n % 500 = 0, true, party('sender', least(n % 3001, n % 7 * 400)),
          party('receiver', n % 2003), party('sender', n % 3001), party('onramp', lane),
          sha256(('send' || n / 2)::bytea),
@@ -36,7 +37,7 @@ const fill = `
   insert into message_token (message_id, token_index, sort_key, source_selector, dest_selector, source_token, dest_token,
                              source_pool)
   select sha256(n::text::bytea), i,
-         sort_key(timestamptz '2026-01-01' + (n / 3) * interval '1 second', sha256(n::text::bytea)),
+         ${sortKeySql(`(timestamptz '2026-01-01' + (n / 3) * interval '1 second')`, 'sha256(n::text::bytea)')},
          case when lane < 6 then 1 else lane end, case when lane < 8 then 2 else lane end,
          party('token', token), party('dest token', token), party('pool', token)
   from generate_series(2, ${ROWS}, 2) n, generate_series(0, n % 3) i, 
