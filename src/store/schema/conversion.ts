@@ -10,7 +10,6 @@
  */
 import type { ClientBase } from 'pg';
 import { OperatorError } from '../../base/operator-error.ts';
-import { duration } from '../../text/format.ts';
 import { readDistributedTables } from '../cluster/layout.ts';
 import { convertedTables } from '../facts/conversion.ts';
 import { inTransaction } from '../server/client.ts';
@@ -204,7 +203,7 @@ function createReport(writeLog: LockOptions['writeLog']) {
       shownAt = now;
       const done = Number(at);
       const leftMs = ((now - startedAt) * (total - done)) / (done - first);
-      const left = leftMs > 0 ? ` · about ${duration(Math.ceil(leftMs / 1000) * 1000)} left` : '';
+      const left = leftMs > 0 ? ` · about ${Math.ceil(leftMs / 60_000)} min left` : '';
       writeLog?.(`Converting ${title}: ${Math.min(100, Math.floor((done / total) * 100))}%${left}`);
     },
   };
