@@ -16,7 +16,7 @@ import type { NetworkInfo } from '../src/domain/message.ts';
 import { networks } from '../src/domain/networks/networks.ts';
 import { openEmbedded } from '../src/store/server/embedded.ts';
 import { openStore } from '../src/store/store.ts';
-import { storedSelector } from '../src/store/write/message-row.ts';
+import { sortKeySql, storedSelector } from '../src/store/write/message-row.ts';
 import { clusterOf, createEmpty, fillStatistics, withClient } from './data/database.ts';
 import { median } from './interleave.ts';
 import { machineFacts, measuredOn, writeResults } from './results-file.ts';
@@ -80,19 +80,20 @@ async function fill(client: pg.Client, size: number): Promise<void> {
       JSON.stringify(members).slice(1),
     ]);
   }
+  const sentAt = `(now() - (${size} - n) * (interval '${DAYS} days' / ${size}))`;
   // One in five hundred is in flight on either store's scale: what is under way does not grow with the past.
   await client.query(
-    `insert into message (message_id, sent_at, position, source_selector, dest_selector, sequence_number, delivery_ms,
+    `insert into message (message_id, sort_key, sent_at, position, source_selector, dest_selector, sequence_number, delivery_ms,
                           finality, summary_length, status, ready, is_snapshot, sender, receiver, origin, onramp,
                           send_transaction, digest, record)
-     select sha256(n::text::bytea), now() - (${size} - n) * (interval '${DAYS} days' / ${size}), n, l.source, l.dest,
+     select sha256(n::text::bytea), ${sortKeySql(sentAt, 'sha256(n::text::bytea)')}, ${sentAt}, n, l.source, l.dest,
             n / ${LANES} + 1, case when n <= ${size} - 20 then 20000 + n % 100000 end, 0, 20,
             case when n <= ${size} - 20 then 7 else 2 end, false, true,
             substring(sha256((n % 500)::text::bytea) for 20), substring(sha256((n % 900)::text::bytea) for 20),
             substring(sha256((n % 500)::text::bytea) for 20), l.onramp, sha256(n::text::bytea),
             substring(sha256(n::text::bytea) for 16),
             '{"messageId":"0x' || encode(sha256(n::text::bytea), 'hex') || '","sendTimestamp":"' ||
-              to_char(now() - (${size} - n) * (interval '${DAYS} days' / ${size}), 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') ||
+              to_char(${sentAt}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') ||
               '","padding":"' || repeat('x', 1200) || '",' || l.members
      from generate_series(1, ${size}) n join lane_of l on l.lane = n % ${LANES}`,
   );

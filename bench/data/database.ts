@@ -21,7 +21,7 @@ import { createWorld, WORLD_VERSION, type World } from './world.ts';
 
 const ROWS_PER_COPY = 20_000;
 /** Measured at a million messages; sorting for the largest index needs as much again for a while. */
-const BYTES_A_MESSAGE = 4_600;
+const BYTES_A_MESSAGE = 4_000;
 const CHECKED_SIZE = 4_000;
 
 export interface Cluster {

@@ -1,6 +1,7 @@
 /** The rows of a message as `store.apply` would leave them, in COPY's text format, without the cost of making them so. */
 import { hash } from 'node:crypto';
 import { statusRank } from '../../src/domain/lifecycle.ts';
+import { sortKey } from '../../src/store/write/message-row.ts';
 import { hexOf, lanes, type World } from './world.ts';
 
 export interface Rows {
@@ -11,14 +12,14 @@ export interface Rows {
 }
 
 export const MESSAGE_COLUMNS =
-  'message_id, sent_at, position, source_selector, dest_selector, sequence_number, delivery_ms, finality, ' +
+  'message_id, sort_key, sent_at, position, source_selector, dest_selector, sequence_number, delivery_ms, finality, ' +
   'summary_length, status, ready, is_snapshot, sender, receiver, origin, onramp, send_transaction, ' +
   'receipt_transaction, digest, record';
 export const TOKEN_COLUMNS =
-  'message_id, token_index, sent_at, source_selector, dest_selector, source_token, dest_token, source_pool';
+  'message_id, token_index, sort_key, source_selector, dest_selector, source_token, dest_token, source_pool';
 export const HISTORY_COLUMNS =
   'position, message_id, recorded_at, change, status, previous_status, ready, removed_record, occurred_at, network, ' +
-  'block_number, transaction_hash';
+  'block_number, transaction';
 
 export const RECORDED_AT = '2026-11-01T00:00:00.000Z';
 
@@ -45,6 +46,7 @@ export function createRowWriter(world: World): (n: number) => Rows {
     const sequence = (numbers.get(envelope.lane) ?? 0) + 1;
     numbers.set(envelope.lane, sequence);
     const sentAt = new Date(envelope.sentAtMs).toISOString();
+    const sort = sortKey(envelope.sentAtMs, envelope.messageId.slice(2));
     const deliveryMs = envelope.receiptTransaction === null ? null : deliveryOf(n);
     const summary =
       `{"messageId":"${envelope.messageId}","origin":"${envelope.origin}","sender":"${envelope.sender}",` +
@@ -74,14 +76,14 @@ export function createRowWriter(world: World): (n: number) => Rows {
     const causeOf = () => {
       if (envelope.receiptTransaction !== null && deliveryMs !== null) {
         const at = new Date(envelope.sentAtMs + deliveryMs).toISOString();
-        return `${at}\t${selectors.dest}\t\\N\t${envelope.receiptTransaction}`;
+        return `${at}\t${selectors.dest}\t\\N\t${bytes(envelope.receiptTransaction)}`;
       }
       if (envelope.status !== 'SENT') return '\\N\t\\N\t\\N\t\\N';
-      return `${sentAt}\t${selectors.source}\t${20_000_000 + n}\t${envelope.sendTransaction}`;
+      return `${sentAt}\t${selectors.source}\t${20_000_000 + n}\t${bytes(envelope.sendTransaction)}`;
     };
     return {
       record,
-      message: `${bytes(envelope.messageId)}\t${sentAt}\t${position}\t${selectors.source}\t${selectors.dest}\t${sequence}\t${
+      message: `${bytes(envelope.messageId)}\t${sort}\t${sentAt}\t${position}\t${selectors.source}\t${selectors.dest}\t${sequence}\t${
         deliveryMs ?? '\\N'
       }\t0\t${summary.length}\t${status}\t${envelope.isReady ? 't' : 'f'}\tt\t${bytes(envelope.sender)}\t${bytes(
         envelope.receiver,
@@ -91,8 +93,8 @@ export function createRowWriter(world: World): (n: number) => Rows {
       token:
         token === null
           ? ''
-          : `${bytes(envelope.messageId)}\t0\t${sentAt}\t${selectors.source}\t${selectors.dest}\t${bytes(token.source)}\t${bytes(token.dest)}\t${bytes(token.pool)}\n`,
-      history: `${position}\t${bytes(envelope.messageId)}\t${RECORDED_AT}\tcreated\t${status}\t\\N\t${
+          : `${bytes(envelope.messageId)}\t0\t${sort}\t${selectors.source}\t${selectors.dest}\t${bytes(token.source)}\t${bytes(token.dest)}\t${bytes(token.pool)}\n`,
+      history: `${position}\t${bytes(envelope.messageId)}\t${RECORDED_AT}\t1\t${status}\t\\N\t${
         envelope.isReady ? 't' : 'f'
       }\t\\N\t${causeOf()}\n`,
     };

@@ -4,7 +4,7 @@ import type { CursorCodec } from '../../src/domain/filters/cursor.ts';
 import type { PageKey } from '../../src/domain/filters/query.ts';
 import { parseSearch } from '../../src/domain/filters/search-parameters.ts';
 import { storedSelector } from '../../src/store/write/message-row.ts';
-import type { BenchDatabase } from '../data/database.ts';
+import { type BenchDatabase, withClient } from '../data/database.ts';
 import { lanes, type World } from '../data/world.ts';
 import { interleave, ratioOf, type Standing } from '../interleave.ts';
 import type { PlainRequest } from '../load/client.ts';
@@ -46,7 +46,27 @@ interface PageRequest {
 
 const folder = fileURLToPath(new URL('../peers/', import.meta.url));
 
+/** What the peers' queries need: the indexes that an application on plain columns would have. */
+const peerIndexes = {
+  peer_newest: '(sent_at, message_id)',
+  peer_sender: '(sender, sent_at, message_id)',
+  peer_lane: '(source_selector, dest_selector, sent_at, message_id)',
+};
+
 export async function measurePeers(rig: Rig, database: BenchDatabase): Promise<PeersResult[]> {
+  return withClient(database.url, async (client) => {
+    for (const [name, columns] of Object.entries(peerIndexes))
+      await client.query(`create index if not exists ${name} on message ${columns}`);
+    await client.query('analyze message');
+    try {
+      return await measureBesideThem(rig, database);
+    } finally {
+      for (const name of Object.keys(peerIndexes)) await client.query(`drop index ${name}`);
+    }
+  });
+}
+
+async function measureBesideThem(rig: Rig, database: BenchDatabase): Promise<PeersResult[]> {
   const start = (file: string) =>
     startServer({
       command: process.execPath,

@@ -9,7 +9,7 @@ import { parseSearch } from '../../src/domain/filters/search-parameters.ts';
 import { distributedSearchSql, readLookups, searchSettings } from '../../src/store/query/search.ts';
 import { renderSql } from '../../src/store/sql.ts';
 import type { Store } from '../../src/store/store.ts';
-import { storedSelector } from '../../src/store/write/message-row.ts';
+import { sortKeySql, storedSelector } from '../../src/store/write/message-row.ts';
 import { openTestStore } from '../database.ts';
 import { evmAddress, fuji, hashOf, makeToken, sepolia } from '../fixtures.ts';
 import { connectTo } from '../postgres.ts';
@@ -44,10 +44,10 @@ const [source, dest] = [sepolia, fuji].map(({ chainSelector }) => storedSelector
 
 /** Every value that is searched for has thousands of messages on each shard. */
 const fill = [
-  `insert into message (message_id, sent_at, position, source_selector, dest_selector, sequence_number, finality,
+  `insert into message (message_id, sort_key, sent_at, position, source_selector, dest_selector, sequence_number, finality,
      summary_length, status, ready, is_snapshot, sender, receiver, origin, onramp, send_transaction, receipt_transaction,
      digest, record)
-   select id, sent_at, n, case when n % 2 = 0 then ${source} else n % 7 end, case when n % 2 = 0 then ${dest} else n % 5 end,
+   select id, ${sortKeySql('sent_at', 'id')}, sent_at, n, case when n % 2 = 0 then ${source} else n % 7 end, case when n % 2 = 0 then ${dest} else n % 5 end,
      n, 0, 20, status, status = 6 or n % 50 = 0, true, case when n % 3 = 0 then ${bytesOf(account)} else part end,
      case when n % 4 = 0 then ${bytesOf(account)} else part end, part, part, id, id, substring(id for 16),
      '{"messageId":"' || repeat('x', 400) || '"}'
@@ -55,9 +55,9 @@ const fill = [
            timestamptz '2026-01-01' + n * interval '1 second' as sent_at,
            (case when n % 100 < 80 then 7 when n % 100 < 90 then 6 else n % 6 end)::smallint as status
          from generate_series(1, ${MESSAGES}) n) rows`,
-  `insert into message_token (message_id, token_index, sent_at, source_selector, dest_selector, source_token, dest_token,
+  `insert into message_token (message_id, token_index, sort_key, source_selector, dest_selector, source_token, dest_token,
      source_pool)
-   select message_id, 0, sent_at, source_selector, dest_selector,
+   select message_id, 0, sort_key, source_selector, dest_selector,
      case when position % 4 < 2 then ${bytesOf(token.sourceTokenAddress)} else onramp end, onramp, onramp
    from message`,
   `insert into lane_total (source_selector, dest_selector, status, ready, messages)

@@ -149,7 +149,7 @@ it.each(pairs)('a search for %s and %s has its order and its only limit outermos
       isEmpty: false,
     }),
   );
-  expect(text).toMatch(/\border by (?:m\.)?sent_at desc, (?:m\.)?message_id desc limit \$\d+\s*$/);
+  expect(text).toMatch(/\border by (?:m\.)?sort_key desc, (?:m\.)?message_id desc limit \$\d+\s*$/);
   expect(text.match(/\blimit\b/g)).toHaveLength(1);
   expect(text).not.toMatch(/\blateral\b/);
 });

@@ -47,6 +47,8 @@ export interface Scan {
   readonly token?: TokenRequirement;
   /** Whether the scan is over `message_token`, as `t`, which has a row for each token of a message. */
   readonly isByToken?: true;
+  /** Whether the rows are looked up by message id, and then sorted. */
+  readonly isById?: true;
   /** Lanes to scan one after the other, as `l`. */
   readonly lanes?: Sql;
 }
@@ -95,6 +97,12 @@ function messagesOfTransaction(hash: BytesHex): Sql {
 /** Twice a piece, because a reorganisation may have given a number to two messages for a moment. */
 const MAX_MESSAGES_IN_RANGE = fixedSql('512');
 const MAX_RANGES_OF_ROOT = fixedSql('64');
+
+/**
+ * True of all messages. The indexes in order of time, of all, ready or failed ones, have it as their predicate, so that no
+ * other search can walk them and test row after row.
+ */
+const IN_ORDER_OF_TIME = fixedSql('m.position > 0');
 
 /** Columns of long values, of which indexes have the beginning. */
 const columnsByBeginning = {
@@ -148,7 +156,10 @@ export function scanFor(requirements: Requirements, isPage: boolean): Scan {
   const given = (...names: readonly Name[]) => names.filter((name) => requirements[name] !== undefined);
   const tokenName = tokenNames.find((name) => requirements[name] !== undefined);
   const foundBy = (...names: readonly Name[]): Scan => ({
-    found: names.flatMap((name) => indexConditionsOf(name, requirements)),
+    found: [
+      ...names.flatMap((name) => indexConditionsOf(name, requirements)),
+      ...(names.every((name) => name === 'status' || name === 'ready') ? [IN_ORDER_OF_TIME] : []),
+    ],
     checked: conditionsOf(requirements, (name) => !names.includes(name) || isByBeginning(name)).map(
       unindexed,
     ),
@@ -157,7 +168,10 @@ export function scanFor(requirements: Requirements, isPage: boolean): Scan {
 
   // Each of these finds few rows.
   const [selective] = given('messageIds', 'sendTransaction', 'receiptTransaction', 'otherTransaction');
-  if (selective) return foundBy(selective);
+  if (selective) {
+    const isById = selective === 'messageIds' || selective === 'otherTransaction';
+    return { ...foundBy(selective), ...(isById && { isById }) };
+  }
   if (status !== undefined && statusRank(status) < statusRank('FAILED')) return foundBy('status');
   if (status === 'SUCCESS' && requirements.ready) return foundBy('status', 'ready');
   if (requirements.origin !== undefined) return foundBy('origin');
@@ -175,8 +189,12 @@ export function scanFor(requirements: Requirements, isPage: boolean): Scan {
   const laneScan = laneScanFor(requirements, isPage);
   if (!laneScan && actors.length === 1) return foundBy(...actors, ...kind);
   const { lane, ...lanes } = laneScan ?? {};
-  const rest = foundBy(...kind);
-  return { ...rest, found: [keyCondition(requirements, lane), ...rest.found], ...lanes };
+  const { checked, token } = foundBy(...kind);
+  const found = [
+    keyCondition(requirements, lane),
+    ...kind.flatMap((name) => indexConditionsOf(name, requirements)),
+  ];
+  return { found, checked, ...(token && { token }), ...lanes };
 }
 
 function scanForToken(name: TokenName, requirements: Requirements, isPage: boolean): Scan {

@@ -11,7 +11,7 @@
  */
 
 import type { QTerm } from '../../domain/filters/parameter-values.ts';
-import { type Filters, MAX_LIMIT, type SearchQuery } from '../../domain/filters/query.ts';
+import type { Filters, SearchQuery } from '../../domain/filters/query.ts';
 import type { Layout } from '../cluster/layout.ts';
 import { readSearchLookups, type SearchLookups } from '../cluster/search-lookups.ts';
 import type { Read, RowBound } from '../reads/reads.ts';
@@ -29,11 +29,12 @@ import {
 
 /**
  * Settings of the connections that search. Generic plans are made once, without looking at values: `scan.ts` has chosen the
- * index, and planning costs more than most pages. A bitmap scan would read all matching rows for one page, and starting
- * parallel workers takes longer than reading it.
+ * index, and planning costs more than most pages. The planner does not know how short a page is: it would think of reading a
+ * table or all matching rows, sorting them, or starting parallel workers, each of which takes longer than the page.
  */
 export const SEARCH_SETTINGS =
-  '-c plan_cache_mode=force_generic_plan -c enable_bitmapscan=off -c max_parallel_workers_per_gather=0';
+  '-c plan_cache_mode=force_generic_plan -c enable_bitmapscan=off -c enable_seqscan=off -c enable_sort=off ' +
+  '-c max_parallel_workers_per_gather=0';
 
 /** Citus cannot plan a statement without its values: it looks for the shards that they are on. */
 export const searchSettings: Readonly<Record<Layout, string>> = {
@@ -136,9 +137,6 @@ function checkedLists({ alternatives: [, ...others] }: Conditions): readonly (re
   return others.filter((alternatives) => alternatives.every(({ status }) => status === undefined));
 }
 
-/** Tells the planner that only a page is read. The plan is cached for pages of every length. */
-const LONGEST_PAGE = fixedSql(`limit ${MAX_LIMIT + 1}`);
-
 type PageQuery = Pick<SearchQuery, 'view' | 'after'>;
 
 /** `rows` is the most that is read; null is all. */
@@ -149,7 +147,8 @@ function matchingSql(
   rows: number | null,
   lookups?: SearchLookups,
 ): Sql {
-  const limit = rows === null ? sql`` : LONGEST_PAGE;
+  // Of each part, too: it bounds how many rows an incremental sort reads ahead.
+  const limit = rows === null ? sql`` : sql`limit ${rows}`;
   const body = bodyOf(query);
   const pages = scans.map(pageOf);
   const [only] = pages;
@@ -167,14 +166,17 @@ function matchingSql(
     const key = keyOf(scan);
     const from = scan.isByToken
       ? sql`message_token t join message m on m.message_id = t.message_id`
-      : sql`message m`;
+      : scan.isById
+        ? // The planner does not look into a subquery with an offset: it would read an index in order instead of sorting.
+          sql`(select * from message m where ${joinSql(scan.found, ' and ')} offset 0) m`
+        : sql`message m`;
     // A message may have several rows of one token, each of which would count to the limit.
     const select = scan.isByToken ? sql`select distinct on (t.sort_key, t.message_id)` : sql`select`;
     const page = sql`${select} ${key}.sort_key, ${key}.message_id, m.digest, ${body} as body from ${from}
       where ${whereOf(scan, query, conditions, lookups)}
       order by ${key}.sort_key desc, ${key}.message_id desc`;
     if (!scan.lanes) return sql`${page} ${limit}`;
-    return sql`select of_lane.* from (${scan.lanes}) l cross join lateral (${page} limit ${rows}) of_lane
+    return sql`select of_lane.* from (${scan.lanes}) l cross join lateral (${page} ${limit}) of_lane
       order by of_lane.sort_key desc, of_lane.message_id desc ${limit}`;
   }
 }
@@ -213,7 +215,8 @@ function whereOf(
 ): Sql {
   const key = keyOf(scan);
   const tokenChecks = scan.token && !lookups ? [tokenExists(scan.token)] : [];
-  const where = [...scan.found, ...tokenChecks, ...scan.checked, ...others.map(anyOf)];
+  const found = scan.isById && !lookups ? [] : scan.found;
+  const where = [...found, ...tokenChecks, ...scan.checked, ...others.map(anyOf)];
   where.push(...times.map((time) => time(key)));
   if (after) {
     const sort = sql`${sortKey(after.sentAt, after.messageId)}::bigint`;

@@ -1,6 +1,7 @@
 /**
  * Schema migrations: forward only, each with a checksum of its text. All pending ones are applied in one transaction. It
  * first locks all writers out (`migration-lock.ts`), and last installs the guard against older writers (`writer-guard.ts`).
+ * Only the conversion of a large store (`conversion.ts`) lies between two transactions.
  *
  * Several processes may start at once: an advisory lock lets one migrate while the others wait and then find nothing to do.
  *
@@ -13,6 +14,7 @@ import type { ClientBase } from 'pg';
 import { OperatorError } from '../../base/operator-error.ts';
 import { runMigration } from '../cluster/migration-statements.ts';
 import { isPermissionError, roleName, unreadableError } from '../server/roles.ts';
+import { convertTables, FIRST_AFTER_CONVERSION } from './conversion.ts';
 import { isLockFailure, type LockOptions, withMigrationLock, withoutWriters } from './migration-lock.ts';
 import { guardWriters } from './writer-guard.ts';
 
@@ -83,13 +85,24 @@ export async function migrate(
   const known = (await readMigrations(folder)).filter(({ number }) => number <= upTo);
   return withMigrationLock(client, options, async () => {
     const pending = await pendingMigrations(client, known);
-    if (pending.length > 0) {
+    const apply = async (migrations: readonly Migration[]) => {
+      const [first] = migrations;
+      if (!first) return;
       await withoutWriters(client, options, async () => {
-        for (const migration of pending) await applyMigration(client, migration);
+        for (const migration of migrations) await applyMigration(client, migration);
         await guardWriters(client, latestOf(known));
       }).catch(async (error) => {
-        throw isPermissionError(error) ? await notAllowed(client, pending[0] as Migration, error) : error;
+        throw isPermissionError(error) ? await notAllowed(client, first, error) : error;
       });
+    };
+    const isBefore = ({ number }: Migration) => number < FIRST_AFTER_CONVERSION;
+    const isNew = pending.length === known.length;
+    if (isNew || pending.every(isBefore)) await apply(pending);
+    else {
+      await apply(pending.filter(isBefore));
+      if (pending.some(({ number }) => number === FIRST_AFTER_CONVERSION))
+        await convertTables(client, options);
+      await apply(pending.filter((migration) => !isBefore(migration)));
     }
     return { applied: pending.map(({ name }) => name), total: latestOf(known) };
   });

@@ -101,12 +101,18 @@ export function tokenRows(message: Message) {
 const ID_BITS = 15n;
 
 /**
- * What searches are ordered by, in eight bytes: the send time, then the beginning of the message id (hex). As `sort_key()` in
- * the schema. Where only the time matters, '' gives the lowest key of its millisecond.
+ * What searches are ordered by, in eight bytes: the send time, then the beginning of the message id (hex). Where only the time
+ * matters, '' gives the lowest key of its millisecond.
  */
 export function sortKey(sentAtMs: number, messageId: BytesHex): string {
   const beginning = Number.parseInt(messageId.slice(0, 4).padEnd(4, '0'), 16) >> 1;
   return ((BigInt(sentAtMs) << ID_BITS) | BigInt(beginning)).toString();
+}
+
+/** The same in SQL, of columns. */
+export function sortKeySql(sentAt: string, messageId: string): string {
+  const beginning = `get_byte(${messageId}, 0) * 128 + get_byte(${messageId}, 1) / 2`;
+  return `((extract(epoch from ${sentAt}) * 1000)::bigint * 32768 + ${beginning})`;
 }
 
 /** Milliseconds since 1970. */

@@ -74,8 +74,10 @@ describe.each<[damage: string, statement: string, expected: Record<string, numbe
   ],
   [
     'tokens of a message that is not there',
-    `insert into message_token select '\\xff', token_index, sent_at, source_selector, dest_selector, source_token,
-       dest_token, source_pool from message_token limit 1`,
+    `insert into message_token (message_id, token_index, sort_key, source_selector, dest_selector, source_token, dest_token,
+       source_pool)
+     select '\\xff', token_index, sort_key, source_selector, dest_selector, source_token, dest_token, source_pool
+     from message_token limit 1`,
     { 'messages whose token rows disagree with their records': 1 },
   ],
   [

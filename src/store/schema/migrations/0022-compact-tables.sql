@@ -3,21 +3,18 @@
 --
 -- Columns of fixed length come first, so that no row has padding between them.
 
--- How far the rows of each old table are converted: all of its pages below this one.
+-- How far the rows of each old table are converted.
 create table conversion (
   old_table text primary key,
-  next_page bigint not null
+  -- The files of the old table. A table in other files is converted anew.
+  files text not null,
+  -- The page with which the next batch begins; on a cluster the last message id.
+  next text not null
 );
 
--- The order of every search in eight bytes: milliseconds of the send time, then the first 15 bits of the message id. Time and
--- id would take 41 bytes in each index. The message id itself decides between the few equal keys.
-create function sort_key(sent_at timestamptz, message_id bytea) returns bigint
-  language sql stable parallel safe
-  return (extract(epoch from sent_at) * 1000)::bigint * 32768
-    + get_byte(message_id, 0) * 128 + get_byte(message_id, 1) / 2;
-
 create table new_message (
-  -- The order of every search, see sort_key().
+  -- The order of every search in eight bytes: milliseconds of the send time, then the first 15 bits of the message id. Time
+  -- and id would take 41 bytes in each index. The message id itself decides between the few equal keys.
   sort_key bigint not null,
   sent_at timestamptz not null,
   -- Position in the history of the latest change of this message; also its version.

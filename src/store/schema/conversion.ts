@@ -1,0 +1,210 @@
+/**
+ * Conversion of a store of schema 22: rows of the old tables become rows of the new ones, between migrations 22 and 23.
+ *
+ * It may take an hour, so it is not one transaction: each batch of pages commits with its progress, and after an interruption
+ * the next start goes on there. Nobody writes to the old tables meanwhile: since migration 22 the writer guard keeps programs
+ * of older schemas out, and newer ones wait for the migration. Readers of the older release go on.
+ *
+ * Progress is a number of pages, which means something only for the files that it was counted in. A copy of the database
+ * (a restored dump, VACUUM FULL, new files of another PostgreSQL) has others: a table whose files changed is converted anew.
+ */
+import type { ClientBase } from 'pg';
+import { OperatorError } from '../../base/operator-error.ts';
+import { readDistributedTables } from '../cluster/layout.ts';
+import { convertedTables } from '../facts/conversion.ts';
+import { inTransaction } from '../server/client.ts';
+import { copyRows } from '../write/copy.ts';
+import { sortKeySql } from '../write/message-row.ts';
+import type { LockOptions } from './migration-lock.ts';
+
+/** The migration that needs the rows in the new tables. */
+export const FIRST_AFTER_CONVERSION = 23;
+
+/** 8 MB: some 4,000 messages, or 8,000 facts. */
+const PAGES_PER_BATCH = 1_000;
+const MESSAGES_PER_BATCH = 5_000;
+const LOG_INTERVAL_MS = 5_000;
+
+/** A batch of rows: a condition on the columns of the old table `o`. */
+interface Batch {
+  readonly condition: string;
+  readonly values: readonly unknown[];
+  /** Where the next batch begins. */
+  readonly next: string;
+}
+
+type Converter = (client: ClientBase, batch: Batch) => Promise<void>;
+
+const MESSAGE_COLUMNS = `sent_at, position, source_selector, dest_selector, finality, delivery_ms, summary_length, status,
+  ready, is_snapshot, sequence_number, message_id, sender, receiver, origin, onramp, send_transaction,
+  receipt_transaction, digest, record`;
+const TOKEN_COLUMNS =
+  'source_selector, dest_selector, token_index, message_id, source_token, dest_token, source_pool';
+
+/** A table whose columns are taken over, with the sort key. */
+function sorted(table: string, columns: string): Converter {
+  return async (client, { condition, values }) => {
+    await client.query(
+      `insert into new_${table} (sort_key, ${columns})
+       select ${sortKeySql('sent_at', 'message_id')}, ${columns} from ${table} o where ${condition}`,
+      [...values],
+    );
+  };
+}
+
+const converters: Readonly<Record<string, Converter>> = {
+  message: sorted('message', MESSAGE_COLUMNS),
+  message_token: sorted('message_token', TOKEN_COLUMNS),
+  ...Object.fromEntries(
+    Object.entries(convertedTables).map(([table, { select, columns, rowOf }]): [string, Converter] => [
+      table,
+      async (client, { condition, values }) => {
+        const { rows } = await client.query(`${select} where ${condition}`, [...values]);
+        await copyRows(client, `new_${table}`, columns, rows.map(rowOf));
+      },
+    ]),
+  ),
+};
+
+/** Throws the reason of the signal when it is aborted; what was converted stays. */
+export async function convertTables(
+  client: ClientBase,
+  { writeLog, signal }: Pick<LockOptions, 'writeLog' | 'signal'>,
+): Promise<void> {
+  const distributed = await readDistributedTables(client);
+  const report = createReport(writeLog);
+  for (const [table, convert] of Object.entries(converters)) {
+    const isDistributed = distributed.includes(table);
+    if (isDistributed) await distributeLike(client, table);
+    const files = isDistributed ? 'shards' : await filesOf(client, table);
+    let at = await placeOf(client, table, files);
+    report.begin(table, at, isDistributed ? undefined : await pagesOf(client, table));
+    for (;;) {
+      signal?.throwIfAborted();
+      const batch = isDistributed ? await nextIds(client, table, at) : await nextPages(client, table, at);
+      if (!batch) break;
+      await inTransaction(client, async () => {
+        await convert(client, batch);
+        await client.query('update conversion set next = $2 where old_table = $1', [table, batch.next]);
+      });
+      at = batch.next;
+      report.advance(at);
+    }
+    await requireSameCount(client, table);
+  }
+  await client.query(
+    `analyze ${Object.keys(converters)
+      .map((table) => `new_${table}`)
+      .join(', ')}`,
+  );
+}
+
+/** Where the conversion of a table goes on. If the files are not those of the progress, the new table is emptied. */
+async function placeOf(client: ClientBase, table: string, files: string): Promise<string> {
+  const { rows } = await client.query('select files, next from conversion where old_table = $1', [table]);
+  if (rows[0]?.files === files) return rows[0].next;
+  await inTransaction(client, async () => {
+    await client.query(`truncate new_${table}`);
+    await client.query(
+      `insert into conversion (old_table, files, next) values ($1, $2, '')
+       on conflict (old_table) do update set files = excluded.files, next = excluded.next`,
+      [table, files],
+    );
+  });
+  return '';
+}
+
+/** Names the files of a table: two tables whose rows are in other places differ in it. */
+async function filesOf(client: ClientBase, table: string): Promise<string> {
+  const { rows } = await client.query(
+    `select (select system_identifier from pg_control_system()) || '/' || pg_relation_filepath($1::regclass) as files`,
+    [table],
+  );
+  return rows[0].files;
+}
+
+async function pagesOf(client: ClientBase, table: string): Promise<number> {
+  const { rows } = await client.query(
+    `select (pg_relation_size($1::regclass) / current_setting('block_size')::integer)::integer as pages`,
+    [table],
+  );
+  return rows[0].pages;
+}
+
+async function nextPages(client: ClientBase, table: string, at: string): Promise<Batch | undefined> {
+  const from = Number(at);
+  if (from >= (await pagesOf(client, table))) return undefined;
+  const to = from + PAGES_PER_BATCH;
+  return {
+    condition: 'o.ctid >= $1::tid and o.ctid < $2::tid',
+    values: [`(${from},0)`, `(${to},0)`],
+    next: String(to),
+  };
+}
+
+/** On a cluster a row has no place: its messages are taken in the order of their ids. */
+async function nextIds(client: ClientBase, table: string, at: string): Promise<Batch | undefined> {
+  const { rows } = await client.query(
+    `select encode(max(message_id), 'hex') as last from (
+       select distinct message_id from ${table} where message_id > $1 order by message_id limit ${MESSAGES_PER_BATCH}) next`,
+    [Buffer.from(at, 'hex')],
+  );
+  const last = rows[0].last as string | null;
+  if (last === null) return undefined;
+  return {
+    condition: 'o.message_id > $1 and o.message_id <= $2',
+    values: [Buffer.from(at, 'hex'), Buffer.from(last, 'hex')],
+    next: last,
+  };
+}
+
+async function distributeLike(client: ClientBase, table: string): Promise<void> {
+  const { rows } = await client.query(
+    'select exists (select from pg_dist_partition where logicalrelid = $1::regclass) as done',
+    [`new_${table}`],
+  );
+  if (rows[0].done) return;
+  await client.query(`select create_distributed_table($1, 'message_id', colocate_with => 'message')`, [
+    `new_${table}`,
+  ]);
+}
+
+/** A row that was lost or doubled would otherwise be noticed when the old tables are gone. */
+async function requireSameCount(client: ClientBase, table: string): Promise<void> {
+  const { rows } = await client.query(
+    `select (select count(*) from ${table}) as old, (select count(*) from new_${table}) as new`,
+  );
+  const { old, new: converted } = rows[0];
+  if (old === converted) return;
+  throw new OperatorError(
+    `The conversion of ${table} is wrong: ${old} rows have become ${converted}. The old table is unchanged.`,
+    `Run \`truncate new_${table}; delete from conversion where old_table = '${table}'\` in the database, then start this again; if it fails again, report it.`,
+  );
+}
+
+/** A log line for each table, and every few seconds how far it is. */
+function createReport(writeLog: LockOptions['writeLog']) {
+  let title = '';
+  let total: number | undefined;
+  let first = 0;
+  let startedAt = 0;
+  let shownAt = 0;
+  return {
+    /** @param pages of the table; undefined where they are not known */
+    begin(table: string, at: string, pages: number | undefined) {
+      [title, total, first] = [table, pages, Number(pages === undefined ? 0 : at)];
+      startedAt = shownAt = performance.now();
+      if (pages !== 0)
+        writeLog?.(first > 0 ? `Converting ${table}, from where it was left` : `Converting ${table}`);
+    },
+    advance(at: string) {
+      const now = performance.now();
+      if (total === undefined || now - shownAt < LOG_INTERVAL_MS) return;
+      shownAt = now;
+      const done = Number(at);
+      const leftMs = ((now - startedAt) * (total - done)) / (done - first);
+      const left = leftMs > 0 ? ` · about ${Math.ceil(leftMs / 60_000)} min left` : '';
+      writeLog?.(`Converting ${title}: ${Math.min(100, Math.floor((done / total) * 100))}%${left}`);
+    },
+  };
+}
