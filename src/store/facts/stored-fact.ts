@@ -18,7 +18,7 @@ import {
 import type { CopyColumns } from '../write/copy.ts';
 import { observedTransaction, selectorOf, storedSelector } from '../write/message-row.ts';
 import { hashBytes, hashText } from './hash-bytes.ts';
-import { kindNumber } from './kinds.ts';
+import { kindNumber, kindNumbers } from './kinds.ts';
 import { type JsonValue, type PackingContext, packJson, unpackJson } from './packed-json.ts';
 
 /** What every table of facts has of an observation. */
@@ -52,11 +52,24 @@ export interface MessageFactValues extends ObservationValues {
 /** A row that was read, with at least the columns of `factColumnsOf`. */
 export type FactRow = Readonly<Record<string, unknown>>;
 
-/** SQL of the columns that a fact is read from, of the table with this name. */
-export function factColumnsOf(table: string): string {
-  return ['kind', 'body', ...Object.keys(observationColumns)]
-    .map((column) => `${table}.${column}`)
-    .join(', ');
+/** SQL of the columns that a fact is read from, of the table with this name; with a prefix, where a row has several facts. */
+export function factColumnsOf(table: string, prefix = ''): string {
+  return columnsSql(table, `${table}.body`, prefix);
+}
+
+/** The same, with null for the bodies of details, which may be long: for `detailsPlace`. */
+export function factColumnsWithoutDetails(table: string): string {
+  return columnsSql(
+    table,
+    `case when ${table}.kind <> ${kindNumbers.ExecutionDetails} then ${table}.body end`,
+  );
+}
+
+function columnsSql(table: string, body: string, prefix = ''): string {
+  const others = ['kind', ...Object.keys(observationColumns)];
+  return [`${body} as ${prefix}body`, ...others.map((name) => `${table}.${name} as ${prefix}${name}`)].join(
+    ', ',
+  );
 }
 
 /** The id of a snapshot beside chain facts: a message has one at most. */
@@ -82,9 +95,9 @@ export function messageFactValues(fact: MessageFact, id: BytesHex): MessageFactV
 }
 
 /** The fact of a row of `fact`, `earlier_attempt` or `removed_attempt`. */
-export function readMessageFact(row: FactRow, messageId: BytesHex): MessageFact {
-  const context = messageContext(messageId, valuesOfRow(row));
-  return unpackJson(row.body as Buffer, context) as unknown as MessageFact;
+export function readMessageFact(row: FactRow, messageId: BytesHex, prefix = ''): MessageFact {
+  const context = messageContext(messageId, valuesOfRow(row, prefix));
+  return unpackJson(row[`${prefix}body`] as Buffer, context) as unknown as MessageFact;
 }
 
 /**
@@ -110,20 +123,30 @@ export function detailsPlace(row: FactRow, messageId: BytesHex): ChainFact {
   };
 }
 
-/** What the rows of range facts have beside the observation: the lane, the range and its root. */
-export interface RangeColumns {
+/** What a row of `lane_fact` is beside an observation: a piece of a range, and its root. */
+export const rangeColumns = {
+  source_selector: 'bigint',
+  dest_selector: 'bigint',
+  to_sequence: 'numeric',
+  from_sequence: 'numeric',
+  onramp: 'bytea',
+  merkle_root: 'bytea',
+} as const satisfies CopyColumns;
+
+/** The columns of a range fact that decide what its body holds. */
+export interface RangePiece {
   readonly sourceSelector: string;
   readonly destSelector: string;
   readonly from: string;
   readonly to: string;
 }
 
-/** The columns of a range fact's piece that hold the fact. */
-export function rangeFactValues(fact: RangeFact, piece: RangeColumns) {
+/** A row of `lane_fact` without its range and lane. */
+export function rangeFactValues(fact: RangeFact, piece: RangePiece) {
   return anonymousValues(fact, (observation, root) => rangeContext(piece, root, observation));
 }
 
-/** @param row with the columns of `factColumnsOf`, and those of `RANGE_COLUMNS` */
+/** @param row with the columns of `factColumnsOf`, and those of `rangeColumns` */
 export function readRangeFact(row: FactRow): RangeFact {
   const piece = {
     sourceSelector: String(row.source_selector),
@@ -140,9 +163,9 @@ export function rootFactValues(fact: RootFact) {
 }
 
 /** @param row with the columns of `factColumnsOf`, and the root */
-export function readRootFact(row: FactRow): RootFact {
-  const context = rootContext(hexOf(row.merkle_root), valuesOfRow(row));
-  return unpackJson(row.body as Buffer, context) as unknown as RootFact;
+export function readRootFact(row: FactRow, prefix = ''): RootFact {
+  const context = rootContext(hexOf(row.merkle_root), valuesOfRow(row, prefix));
+  return unpackJson(row[`${prefix}body`] as Buffer, context) as unknown as RootFact;
 }
 
 /** Where a log is: equal for facts that were seen in the same one, however they spell it. */
@@ -201,14 +224,19 @@ function observationValues(seen: Observation): ObservationValues {
   };
 }
 
-function valuesOfRow(row: FactRow): ObservationValues {
+function valuesOfRow(row: FactRow, prefix = ''): ObservationValues {
+  const value = (column: keyof typeof observationColumns) => row[prefix + column] ?? null;
+  const hexValue = (column: 'block_hash' | 'transaction') => {
+    const bytes = value(column);
+    return bytes === null ? null : hexOf(bytes);
+  };
   return {
-    network: row.network as string | null,
-    block_number: row.block_number as string | null,
-    seen_at: (row.seen_at as Date | null)?.toISOString() ?? null,
-    log_index: row.log_index as number | null,
-    block_hash: row.block_hash === null ? null : hexOf(row.block_hash),
-    transaction: row.transaction === null ? null : hexOf(row.transaction),
+    network: value('network') as string | null,
+    block_number: value('block_number') as string | null,
+    seen_at: (value('seen_at') as Date | null)?.toISOString() ?? null,
+    log_index: value('log_index') as number | null,
+    block_hash: hexValue('block_hash'),
+    transaction: hexValue('transaction'),
   };
 }
 
@@ -230,7 +258,7 @@ function messageContext(messageId: BytesHex, values: ObservationValues): Packing
   return [`0x${messageId}`, ...observationContext(values)];
 }
 
-function rangeContext(piece: RangeColumns, root: BytesHex, values: ObservationValues): PackingContext {
+function rangeContext(piece: RangePiece, root: BytesHex, values: ObservationValues): PackingContext {
   const { sourceSelector, destSelector, from, to } = piece;
   const lane = [selectorOf(sourceSelector), selectorOf(destSelector), from, to];
   return [`0x${root}`, ...lane, ...observationContext(values)];

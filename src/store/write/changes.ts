@@ -6,15 +6,21 @@ import { foldFacts, statusCause } from '../../domain/fold.ts';
 import { statusRank } from '../../domain/lifecycle.ts';
 import { type Message, wireRecord } from '../../domain/message.ts';
 import type { WriteCoordinator } from '../cluster/write-coordinator.ts';
+import { hashBytes } from '../facts/hash-bytes.ts';
+import {
+  type MessageFactValues,
+  messageFactColumns,
+  messageFactValues,
+  SNAPSHOT_FACT_ID,
+} from '../facts/stored-fact.ts';
 import { type CopyColumns, type CopyValue, copyRows } from './copy.ts';
-import { earlierAttempts, FACT_COLUMNS, moveToEarlier, writeEarlier } from './earlier-attempts.ts';
+import { earlierAttempts, moveToEarlier } from './earlier-attempts.ts';
 import { factsOf, type KnownFacts, readRecords, type StoredMessage } from './known-facts.ts';
 import {
   type MessageRow,
   messageColumns,
   messageIdArray,
   messageRow,
-  observedTransaction,
   storedSelector,
   type TokenRow,
   tokenColumns,
@@ -22,11 +28,12 @@ import {
 } from './message-row.ts';
 import { type CountedMessage, updateStatistics } from './statistics.ts';
 
-const SNAPSHOT_FACT_ID = '0'.repeat(32);
+/** Changes as the history stores them. */
+export const changeNumbers = { created: 1, updated: 2, removed: 3 } as const;
 
 /** The result of folding a message. */
 export interface Change {
-  readonly change: 'created' | 'updated' | 'removed' | 'none';
+  readonly change: keyof typeof changeNumbers | 'none';
   readonly known: KnownFacts;
   readonly message: Message | undefined;
   readonly row: MessageRow | undefined;
@@ -93,12 +100,9 @@ export async function writeChanges(
   const messageValues: CopyValue[][] = [];
   const tokens: TokenRow[] = [];
   const historyValues: CopyValue[][] = [];
-  const attemptValues: CopyValue[][] = [];
   changed.forEach((change, index) => {
     const changePosition = position + BigInt(index) + 1n;
     historyValues.push(historyRow(change, changePosition, recordedAt, removedRecords));
-    const attempt = newAttempt(change.known);
-    if (attempt) attemptValues.push([change.known.id, changePosition, attempt.factId, attempt.detailsId]);
     if (!change.message || !change.row) return;
     const { row, isSnapshot } = change;
     messageValues.push([changePosition, isSnapshot, ...rowKeys.map((key) => row[key])]);
@@ -106,9 +110,7 @@ export async function writeChanges(
   });
   await copyRows(client, 'message', MESSAGE_COLUMNS, messageValues);
   await writeTokens(client, tokens);
-  await copyRows(client, 'history', HISTORY_COLUMNS, historyValues);
-  if (attemptValues.length > 0)
-    await copyRows(client, 'history_attempt', HISTORY_ATTEMPT_COLUMNS, attemptValues);
+  await copyRows(client, 'history', historyColumns, historyValues);
   await updateStatistics(
     client,
     changed.map(({ known, row }) => ({
@@ -147,25 +149,20 @@ function hasOutgrownStatistics(before: bigint, after: bigint): boolean {
 
 /** Whether anything was written. */
 async function writeFacts(client: ClientBase, changes: readonly Change[]): Promise<boolean> {
-  const values: CopyValue[][] = [];
-  const earlierValues: CopyValue[][] = [];
+  const newFacts: MessageFactValues[] = [];
+  const newEarlier: MessageFactValues[] = [];
   const replacedSnapshots: string[] = [];
   for (const { known, isSnapshot } of changes) {
     const outdated = new Map(earlierAttempts(known.chainFacts));
-    for (const { id, fact, body } of known.toStore) {
-      const transaction = fact.kind === 'Executed' && !fact.success ? observedTransaction(fact.seen) : null;
-      const network = storedSelector(fact.seen.network);
-      const row = [known.id, id, fact.kind, network, fact.seen.blockHash, transaction, body];
-      if (outdated.delete(id)) earlierValues.push([...row, fact.seen.blockNumber]);
-      else values.push(row);
-    }
-    await moveToEarlier(client, known.id, outdated);
+    for (const { id, fact } of known.toStore)
+      (outdated.delete(id) ? newEarlier : newFacts).push(messageFactValues(fact, id));
+    await moveToEarlier(client, known.id, [...outdated.keys()]);
     if (!known.snapshot) continue;
     // Without chain facts, the record is the snapshot. Beside them, the snapshot has a row of its own.
-    const body = isSnapshot ? undefined : `{"kind":"Snapshot","message":${wireRecord(known.snapshot).json}}`;
-    if (body === known.storedSnapshot) continue;
+    const row = isSnapshot ? undefined : snapshotRow(known.snapshot);
+    if (row && known.storedSnapshot?.equals(row.body)) continue;
     if (known.storedSnapshot !== undefined) replacedSnapshots.push(known.id);
-    if (body !== undefined) values.push([known.id, SNAPSHOT_FACT_ID, 'Snapshot', null, null, null, body]);
+    if (row) newFacts.push(row);
   }
   if (replacedSnapshots.length > 0) {
     await client.query('delete from fact where message_id = any($1) and fact_id = $2', [
@@ -173,9 +170,21 @@ async function writeFacts(client: ClientBase, changes: readonly Change[]): Promi
       Buffer.from(SNAPSHOT_FACT_ID, 'hex'),
     ]);
   }
-  await copyRows(client, 'fact', FACT_COLUMNS, values);
-  await writeEarlier(client, earlierValues);
-  return values.length + earlierValues.length + replacedSnapshots.length > 0;
+  await copyRows(client, 'fact', messageFactColumns, newFacts.map(factValues));
+  await copyRows(client, 'earlier_attempt', messageFactColumns, newEarlier.map(factValues));
+  return newFacts.length + newEarlier.length + replacedSnapshots.length > 0;
+}
+
+/** In wire order, so that the same snapshot has the same bytes. */
+function snapshotRow(snapshot: Message): MessageFactValues {
+  const message = JSON.parse(wireRecord(snapshot).json) as Message;
+  return messageFactValues({ kind: 'Snapshot', message }, SNAPSHOT_FACT_ID);
+}
+
+const factKeys = Object.keys(messageFactColumns) as readonly (keyof MessageFactValues)[];
+
+function factValues(row: MessageFactValues): CopyValue[] {
+  return factKeys.map((key) => row[key]);
 }
 
 /**
@@ -203,28 +212,25 @@ const MESSAGE_COLUMNS: CopyColumns = {
 const rowKeys = Object.keys(messageColumns) as readonly (keyof MessageRow)[];
 const tokenKeys = Object.keys(tokenColumns) as readonly (keyof TokenRow)[];
 
-const HISTORY_COLUMNS: CopyColumns = {
+export const historyColumns = {
   position: 'bigint',
-  message_id: 'bytea',
   recorded_at: 'timestamptz',
-  change: 'text',
-  status: 'smallint',
-  previous_status: 'smallint',
-  ready: 'boolean',
-  removed_record: 'text',
   occurred_at: 'timestamptz',
   network: 'bigint',
   block_number: 'bigint',
-  transaction_hash: 'text',
-  derived: 'text',
-};
-
-const HISTORY_ATTEMPT_COLUMNS: CopyColumns = {
+  status: 'smallint',
+  previous_status: 'smallint',
+  change: 'smallint',
+  ready: 'boolean',
   message_id: 'bytea',
-  position: 'bigint',
-  fact_id: 'bytea',
-  details_id: 'bytea',
-};
+  transaction: 'bytea',
+  attempt_fact: 'bytea',
+  attempt_details: 'bytea',
+  removed_record: 'text',
+  derived: 'text',
+} as const satisfies CopyColumns;
+
+const historyKeys = Object.keys(historyColumns) as readonly (keyof typeof historyColumns)[];
 
 /** The newest execution among the facts that are new. A batch of history may bring several. */
 function newAttempt({ toStore }: KnownFacts): { factId: string; detailsId: string | null } | undefined {
@@ -244,20 +250,25 @@ function historyRow(
   removedRecords: ReadonlyMap<string, string>,
 ): CopyValue[] {
   const cause = message ? statusCause(message, factsOf(known)) : null;
+  const transactionHash = cause?.transactionHash ?? null;
   const previous = known.stored?.counted.status ?? null;
-  return [
+  const attempt = newAttempt(known);
+  const row: Record<keyof typeof historyColumns, CopyValue> = {
     position,
-    known.id,
-    recordedAt,
-    change,
-    message ? statusRank(message.status) : (previous ?? 0),
-    previous,
-    message?.readyForManualExecution ?? false,
-    removedRecords.get(known.id) ?? null,
-    cause?.at ?? null,
-    cause ? storedSelector(cause.network) : null,
-    cause?.blockNumber ?? null,
-    cause?.transactionHash ?? null,
-    known.derived.length === 0 ? null : JSON.stringify(known.derived),
-  ];
+    recorded_at: recordedAt,
+    occurred_at: cause?.at ?? null,
+    network: cause ? storedSelector(cause.network) : null,
+    block_number: cause?.blockNumber ?? null,
+    status: message ? statusRank(message.status) : (previous ?? 0),
+    previous_status: previous,
+    change: change === 'none' ? null : changeNumbers[change],
+    ready: message?.readyForManualExecution ?? false,
+    message_id: known.id,
+    transaction: transactionHash === null ? null : hashBytes(transactionHash),
+    attempt_fact: attempt?.factId ?? null,
+    attempt_details: attempt?.detailsId ?? null,
+    removed_record: removedRecords.get(known.id) ?? null,
+    derived: known.derived.length === 0 ? null : JSON.stringify(known.derived),
+  };
+  return historyKeys.map((key) => row[key]);
 }

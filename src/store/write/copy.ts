@@ -126,7 +126,7 @@ const encoders = {
   },
   bigint(chunk, value) {
     chunk.int32(8);
-    chunk.int64(BigInt(value));
+    chunk.int64(BigInt(value as Exclude<typeof value, Uint8Array>));
   },
   /** Microseconds since 2000. */
   timestamptz(chunk, value) {

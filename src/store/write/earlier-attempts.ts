@@ -6,25 +6,15 @@
  * A reorganisation that removes attempts moves earlier ones back.
  */
 import type { ClientBase } from 'pg';
-import { isSameLog } from '../../domain/attempts.ts';
 import type { ChainFact } from '../../domain/facts.ts';
+import { messageFactColumns, placeOf } from '../facts/stored-fact.ts';
 import { type CopyColumns, type CopyValue, copyRows } from './copy.ts';
 import { messageIdArray } from './message-row.ts';
 
 /** More than any list of attempts shows, so that a list can tell that there are more. */
 export const KEPT_ATTEMPTS = 256;
 
-/** The columns that both tables have. */
-export const FACT_COLUMNS: CopyColumns = {
-  message_id: 'bytea',
-  fact_id: 'bytea',
-  kind: 'text',
-  network: 'bigint',
-  block_hash: 'text',
-  transaction: 'bytea',
-  body: 'text',
-};
-const columnNames = Object.keys(FACT_COLUMNS).join(', ');
+const columnNames = Object.keys(messageFactColumns).join(', ');
 
 /** The facts of a message that belong among its earlier attempts. All attempts of a block stay together. */
 export function earlierAttempts(facts: ReadonlyMap<string, ChainFact>): ReadonlyMap<string, ChainFact> {
@@ -32,13 +22,13 @@ export function earlierAttempts(facts: ReadonlyMap<string, ChainFact>): Readonly
   const blocks = executions.filter(({ success }) => !success).map(({ seen }) => seen.blockNumber);
   const oldestKept = blocks.sort((a, b) => b - a)[KEPT_ATTEMPTS - 1];
   if (oldestKept === undefined) return new Map();
-  const successes = executions.filter(({ success }) => success);
+  const successes = new Set(executions.filter(({ success }) => success).map(({ seen }) => placeOf(seen)));
   return new Map(
     [...facts].filter(
       ([, { kind, seen }]) =>
         (kind === 'Executed' || kind === 'ExecutionDetails') &&
         seen.blockNumber < oldestKept &&
-        !successes.some((success) => isSameLog(success.seen, seen)),
+        !successes.has(placeOf(seen)),
     ),
   );
 }
@@ -57,26 +47,18 @@ export async function readEarlierIds(
   return new Set(rows.map(({ id }) => id));
 }
 
-/** @param rows values of `FACT_COLUMNS`, with the number of the block behind them */
-export async function writeEarlier(client: ClientBase, rows: readonly (readonly CopyValue[])[]) {
-  await copyRows(client, 'earlier_attempt', { ...FACT_COLUMNS, block_number: 'bigint' }, rows);
-}
-
 /** Moves facts of a message that are stored in `fact`, by their ids. */
 export async function moveToEarlier(
   client: ClientBase,
   messageId: string,
-  facts: ReadonlyMap<string, ChainFact>,
+  factIds: readonly string[],
 ): Promise<void> {
-  if (facts.size === 0) return;
+  if (factIds.length === 0) return;
   const { rows } = await client.query(
     `delete from fact where message_id = $1 and fact_id = any($2) returning ${columnNames}`,
-    [Buffer.from(messageId, 'hex'), messageIdArray([...facts.keys()])],
+    [Buffer.from(messageId, 'hex'), messageIdArray(factIds)],
   );
-  await writeEarlier(
-    client,
-    rows.map((row) => [...valuesOf(row), facts.get(row.fact_id.toString('hex'))?.seen.blockNumber ?? null]),
-  );
+  await copyRead(client, 'earlier_attempt', messageFactColumns, rows);
 }
 
 /** Moves the newest earlier attempts of these messages back to `fact`, as many as it keeps; the next write settles the rest. */
@@ -91,14 +73,23 @@ export async function restoreEarlier(client: ClientBase, messageIds: Iterable<st
        returning ${columnNames}`,
       [Buffer.from(messageId, 'hex'), 2 * KEPT_ATTEMPTS],
     );
-    await copyRows(client, 'fact', FACT_COLUMNS, rows.map(valuesOf));
+    await copyRead(client, 'fact', messageFactColumns, rows);
   }
 }
 
-/** A row as COPY takes it. */
-function valuesOf(row: Readonly<Record<string, unknown>>): CopyValue[] {
-  return Object.keys(FACT_COLUMNS).map((name) => {
-    const value = row[name];
-    return Buffer.isBuffer(value) ? value.toString('hex') : (value as CopyValue);
-  });
+/** Writes rows that were read from another table with the same columns. */
+export function copyRead(
+  client: ClientBase,
+  table: 'fact' | 'earlier_attempt' | 'removed_attempt',
+  columns: CopyColumns,
+  rows: readonly Readonly<Record<string, unknown>>[],
+): Promise<void> {
+  const copyValue = (value: unknown) => (value instanceof Date ? value.toISOString() : (value as CopyValue));
+  const names = Object.keys(columns);
+  return copyRows(
+    client,
+    table,
+    columns,
+    rows.map((row) => names.map((name) => copyValue(row[name]))),
+  );
 }

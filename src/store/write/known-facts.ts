@@ -10,9 +10,11 @@ import type {
 } from '../../domain/facts.ts';
 import { joinSnapshots } from '../../domain/fold.ts';
 import type { Message } from '../../domain/message.ts';
+import { kindNumbers } from '../facts/kinds.ts';
+import { detailsPlace, factColumnsWithoutDetails, factId, readMessageFact } from '../facts/stored-fact.ts';
 import { readWith } from '../reads/reads.ts';
 import { KEPT_ATTEMPTS, readEarlierIds } from './earlier-attempts.ts';
-import { factId, rangesCovering } from './lane-facts.ts';
+import { rangesCovering } from './lane-facts.ts';
 import { type MessageRow, messageIdArray } from './message-row.ts';
 import type { CountedMessage } from './statistics.ts';
 
@@ -26,12 +28,13 @@ export interface StoredMessage {
 export interface KnownFacts {
   readonly id: string;
   readonly stored: StoredMessage | undefined;
+  /** By id. Of stored details there is only the place: the fold does not need what they say, and it may be long. */
   readonly chainFacts: Map<string, ChainFact>;
   snapshot: Message | undefined;
   /** The chain facts that are not stored yet. */
-  readonly toStore: { readonly id: string; readonly fact: ChainFact; readonly body: string }[];
+  readonly toStore: { readonly id: string; readonly fact: ChainFact }[];
   /** The body of the snapshot in `fact`, if it has a row there; replaced when the snapshot changes. */
-  readonly storedSnapshot: string | undefined;
+  readonly storedSnapshot: Buffer | undefined;
   ranges: RangeFact[];
   /** Members that the snapshots of this batch had left out. */
   derived: readonly string[];
@@ -82,7 +85,8 @@ export async function readKnownFacts(
 ): Promise<KnownFacts[]> {
   if (ids.length === 0) return [];
   const facts = await client.query(
-    `select encode(message_id, 'hex') as id, encode(fact_id, 'hex') as fact_id, body from fact where message_id = any($1)`,
+    `select encode(message_id, 'hex') as id, encode(fact_id, 'hex') as fact_id, ${factColumnsWithoutDetails('fact')}
+     from fact where message_id = any($1)`,
     [messageIdArray(ids)],
   );
   const snapshots = await readRecords(
@@ -106,7 +110,8 @@ export async function readKnownFacts(
   for (const row of facts.rows) {
     const known = all.get(row.id);
     if (!known) continue;
-    const fact = JSON.parse(row.body) as MessageFact;
+    const isDetails = row.kind === kindNumbers.ExecutionDetails;
+    const fact = isDetails ? detailsPlace(row, row.id) : readMessageFact(row, row.id);
     if (fact.kind === 'Snapshot')
       all.set(row.id, { ...known, snapshot: fact.message, storedSnapshot: row.body });
     else known.chainFacts.set(row.fact_id, fact);
@@ -154,11 +159,10 @@ function addFacts(known: KnownFacts, facts: readonly MessageFact[], earlier: Rea
       continue;
     }
     if (fact.kind === 'SourceFinalized' && isFinalityKnown(known, fact)) continue;
-    const body = JSON.stringify(fact);
-    const id = factId(body);
+    const id = factId(JSON.stringify(fact));
     if (known.chainFacts.has(id) || earlier.has(id)) continue;
     known.chainFacts.set(id, fact);
-    known.toStore.push({ id, fact, body });
+    known.toStore.push({ id, fact });
   }
 }
 

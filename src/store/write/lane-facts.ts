@@ -4,14 +4,27 @@
  * A range is blessed by an event of its own, or by one that names only its merkle root. The latter is stored as it is and
  * joined with the commit at every read, so the order in which the two arrive or are retracted does not matter.
  */
-import { hash } from 'node:crypto';
 import type { ClientBase } from 'pg';
 import type { Lane, Observation, RangeFact, RootFact, SentMessage } from '../../domain/facts.ts';
 import { networkBySelector } from '../../domain/networks/networks.ts';
+import { hashBytes } from '../facts/hash-bytes.ts';
+import { ATTEMPT_KINDS } from '../facts/kinds.ts';
+import {
+  factColumnsOf,
+  messageFactColumns,
+  observationColumns,
+  rangeColumns,
+  rangeFactValues,
+  readRangeFact,
+  readRootFact,
+  rootFactValues,
+} from '../facts/stored-fact.ts';
+import { groupBy } from '../group-by.ts';
 import type { Read } from '../reads/reads.ts';
-import { columnsOf } from '../sql.ts';
-import { restoreEarlier } from './earlier-attempts.ts';
-import { addressColumn, observedTransaction, storedSelector } from './message-row.ts';
+import { columnsOf, isFound } from '../sql.ts';
+import type { CopyColumns, CopyValue } from './copy.ts';
+import { copyRead, restoreEarlier } from './earlier-attempts.ts';
+import { addressColumn, messageIdArray, storedSelector } from './message-row.ts';
 
 /**
  * Ranges are stored in pieces of at most this length, so that those which cover a number end within this
@@ -64,52 +77,55 @@ function laneKey(lane: Lane): Omit<RangeKey, 'from' | 'to'> {
 export async function writeRangeFacts(client: ClientBase, facts: readonly RangeFact[]): Promise<boolean> {
   if (facts.length === 0) return false;
   const rows = facts.flatMap((fact) =>
-    rangePieces(fact).map((piece) => ({ ...piece, ...factColumns(fact) })),
+    rangePieces(fact).map((piece) => ({
+      ...rangeFactValues(fact, piece),
+      source_selector: piece.sourceSelector,
+      dest_selector: piece.destSelector,
+      to_sequence: piece.to,
+      from_sequence: piece.from,
+      onramp: piece.onramp,
+    })),
   );
-  const { rowCount } = await client.query(
-    `insert into lane_fact (source_selector, dest_selector, onramp, to_sequence, from_sequence, fact_id,
-                            network, block_hash, merkle_root, transaction, body)
-     select source, dest, decode(onramp, 'hex'), upper_end, lower_end, decode(fact_id, 'hex'),
-            network, block_hash, decode(root, 'hex'), decode(transaction, 'hex'), body
-     from unnest($1::bigint[], $2::bigint[], $3::text[], $4::numeric[], $5::numeric[], $6::text[],
-                 $7::bigint[], $8::text[], $9::text[], $10::text[], $11::text[])
-       as t (source, dest, onramp, upper_end, lower_end, fact_id, network, block_hash, root, transaction, body)
-     on conflict do nothing`,
-    [
-      ...columnsOf(rows, 'sourceSelector', 'destSelector', 'onramp', 'to', 'from'),
-      ...columnsOf(rows, 'id', 'network', 'blockHash', 'root', 'transaction', 'body'),
-    ],
-  );
-  return (rowCount ?? 0) > 0;
+  return insertNew(client, 'lane_fact', laneFactColumns, rows);
 }
 
 /** Stores blessings and removals of roots (`root_blessing`): the ranges of those roots, and whether any was not stored yet. */
 export async function writeRootFacts(client: ClientBase, facts: readonly RootFact[]) {
   if (facts.length === 0) return { ranges: [], hasNew: false };
-  const rows = facts.map(factColumns);
-  const { rowCount } = await client.query(
-    `insert into root_blessing (network, merkle_root, fact_id, block_hash, transaction, body)
-     select network, decode(root, 'hex'), decode(fact_id, 'hex'), block_hash, decode(transaction, 'hex'), body
-     from unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[])
-       as t (network, root, fact_id, block_hash, transaction, body)
-     on conflict do nothing`,
-    columnsOf(rows, 'network', 'root', 'id', 'blockHash', 'transaction', 'body'),
-  );
-  return { ranges: await rangesOfRoots(client, rows), hasNew: (rowCount ?? 0) > 0 };
+  const rows = facts.map(rootFactValues);
+  const hasNew = await insertNew(client, 'root_blessing', rootFactColumns, rows);
+  const roots = rows.map(({ network, merkle_root }) => ({ network: String(network), root: merkle_root }));
+  return { ranges: await rangesOfRoots(client, roots), hasNew };
 }
 
-/** What the tables of both kinds of facts have in common. */
-function factColumns(fact: RangeFact | RootFact) {
-  const { network, blockHash } = fact.seen;
-  const body = JSON.stringify(fact);
-  return {
-    id: factId(body),
-    network: storedSelector(network),
-    blockHash,
-    root: rootColumn(fact.merkleRoot),
-    transaction: observedTransaction(fact.seen),
-    body,
-  };
+const rootFactColumns = {
+  ...observationColumns,
+  kind: 'smallint',
+  merkle_root: 'bytea',
+  fact_id: 'bytea',
+  body: 'bytea',
+} as const satisfies CopyColumns;
+const laneFactColumns = { ...rootFactColumns, ...rangeColumns } as const satisfies CopyColumns;
+
+/** Inserts the rows that are not stored yet; whether there were any. COPY would fail on the others. */
+async function insertNew<Columns extends CopyColumns>(
+  client: ClientBase,
+  table: 'lane_fact' | 'root_blessing',
+  columns: Columns,
+  rows: readonly Readonly<Record<keyof Columns, CopyValue>>[],
+): Promise<boolean> {
+  const names = Object.keys(columns);
+  const parameters = names.map((name, index) => `$${index + 1}::${columns[name]}[]`);
+  const { rowCount } = await client.query(
+    `insert into ${table} (${names.join(', ')}) select * from unnest(${parameters.join(', ')}) on conflict do nothing`,
+    names.map((name) => rows.map((row) => parameterOf(row[name as keyof Columns], columns[name]))),
+  );
+  return (rowCount ?? 0) > 0;
+}
+
+/** Bytes in hex as PostgreSQL reads them. */
+function parameterOf(value: CopyValue, type: CopyColumns[string] | undefined) {
+  return type === 'bytea' && typeof value === 'string' ? `\\x${value}` : value;
 }
 
 /** The ranges that were committed under these roots on these networks. */
@@ -119,8 +135,8 @@ async function rangesOfRoots(
 ): Promise<readonly RangeKey[]> {
   const { rows } = await client.query(
     `select ${RANGE_KEY} from unnest($1::bigint[], $2::text[]) as blessed (network, root)
-     join lane_fact on lane_fact.network = blessed.network
-       and lane_fact.merkle_root = decode(blessed.root, 'hex')`,
+     join lane_fact on ${isFound('lane_fact.merkle_root', "decode(blessed.root, 'hex')")}
+       and lane_fact.network = blessed.network`,
     columnsOf(roots, 'network', 'root'),
   );
   return rows;
@@ -128,12 +144,6 @@ async function rangesOfRoots(
 
 const RANGE_KEY = `source_selector as "sourceSelector", dest_selector as "destSelector",
   encode(onramp, 'hex') as onramp, from_sequence as "from", to_sequence as "to"`;
-
-function rootColumn(merkleRoot: string): string {
-  const [, digits] = /^0x([0-9a-fA-F]{64})$/.exec(merkleRoot) ?? [];
-  if (digits === undefined) throw new Error(`A fact reached the store with a malformed root: ${merkleRoot}`);
-  return digits.toLowerCase();
-}
 
 /** Deletes the facts of orphaned blocks, and returns the messages and ranges that they were about. */
 export async function retract(
@@ -143,18 +153,24 @@ export async function retract(
   if (orphaned.length === 0) return { messageIds: [], ranges: [] };
   const blocks = [
     orphaned.map((block) => storedSelector(block.network)),
-    orphaned.map((block) => block.blockHash),
+    messageIdArray(orphaned.map((block) => hashBytes(block.blockHash))),
   ];
   const deleteFrom = async (table: string, returning: string) => {
     const { rows } = await client.query(
-      `delete from ${table} using unnest($1::bigint[], $2::text[]) as orphan (network, block_hash)
-       where ${table}.network = orphan.network and ${table}.block_hash = orphan.block_hash returning ${returning}`,
+      `delete from ${table} using unnest($1::bigint[], $2::bytea[]) as orphan (network, block_hash)
+       where ${isFound(`${table}.block_hash`, 'orphan.block_hash')} and ${table}.network = orphan.network
+       returning ${returning}`,
       blocks,
     );
     return rows;
   };
-  const fact = `message_id, fact_id, kind, case when kind in ('Executed', 'ExecutionDetails') then body end as body`;
-  const facts = [...(await deleteFrom('fact', fact)), ...(await deleteFrom('earlier_attempt', fact))];
+  const deleteFacts = (table: 'fact' | 'earlier_attempt') => {
+    const { body, ...others } = messageFactColumns;
+    const attemptBody = `case when kind in ${ATTEMPT_KINDS} then body end as body`;
+    const columns = [...Object.keys(others).map((name) => `${table}.${name}`), attemptBody];
+    return deleteFrom(table, columns.join(', '));
+  };
+  const facts = [...(await deleteFacts('fact')), ...(await deleteFacts('earlier_attempt'))];
   const attempts = facts.filter(({ body }) => body !== null);
   await keepRemovedAttempts(client, attempts);
   await restoreEarlier(
@@ -173,16 +189,16 @@ export async function retract(
 /** An execution stays readable as one that was removed. */
 async function keepRemovedAttempts(
   client: ClientBase,
-  facts: readonly { message_id: Buffer; fact_id: Buffer; kind: string; body: string }[],
+  facts: readonly { readonly message_id: Buffer; readonly fact_id: Buffer }[],
 ): Promise<void> {
   if (facts.length === 0) return;
-  await client.query(
-    `insert into removed_attempt (message_id, fact_id, kind, removed_at, body)
-     select message_id, fact_id, kind, now(), body
-     from unnest($1::bytea[], $2::bytea[], $3::text[], $4::text[]) as removed (message_id, fact_id, kind, body)
-     on conflict (message_id, fact_id) do update set removed_at = excluded.removed_at`,
-    columnsOf(facts, 'message_id', 'fact_id', 'kind', 'body'),
-  );
+  await client.query('delete from removed_attempt where message_id = any($1) and fact_id = any($2)', [
+    facts.map(({ message_id }) => message_id),
+    facts.map(({ fact_id }) => fact_id),
+  ]);
+  const removed_at = new Date();
+  const rows = facts.map((fact) => ({ ...fact, removed_at }));
+  await copyRead(client, 'removed_attempt', { ...messageFactColumns, removed_at: 'timestamptz' }, rows);
 }
 
 export async function messagesInRanges(client: ClientBase, ranges: readonly RangeKey[]) {
@@ -210,15 +226,15 @@ export async function rangesCovering(read: Read, messages: readonly SentMessage[
   const [any] = await read('select exists (select from lane_fact) as present', []);
   if (!any?.present || messages.length === 0) return covering;
   const rows = await read(
-    `select m.ordinal, f.body,
-       array(select b.body from root_blessing b
-             where b.network = f.network and b.merkle_root = f.merkle_root) as root_facts
+    `select m.ordinal, f.fact_id, f.source_selector, f.dest_selector, f.from_sequence, f.to_sequence, f.merkle_root,
+       ${factColumnsOf('f')}, ${factColumnsOf('b', 'root_')}
      from unnest($1::bigint[], $2::bigint[], $3::text[], $4::numeric[]) with ordinality
             as m (source, dest, onramp, number, ordinal)
      join lane_fact f on f.source_selector = m.source and f.dest_selector = m.dest
        and f.onramp = decode(m.onramp, 'hex')
        and f.to_sequence >= m.number and f.to_sequence < m.number + ${PIECE_LENGTH}
-       and f.from_sequence <= m.number`,
+       and f.from_sequence <= m.number
+     left join root_blessing b on b.merkle_root = f.merkle_root and b.network = f.network`,
     [
       messages.map((message) => storedSelector(message.sourceNetworkInfo.chainSelector)),
       messages.map((message) => storedSelector(message.destNetworkInfo.chainSelector)),
@@ -226,10 +242,19 @@ export async function rangesCovering(read: Read, messages: readonly SentMessage[
       messages.map((message) => message.sequenceNumber),
     ],
   );
-  for (const row of rows) {
+  // A range has a row for each fact about its root.
+  const rowsOfRanges = groupBy(
+    rows,
+    ({ ordinal, fact_id }) => `${ordinal},${(fact_id as Buffer).toString('hex')}`,
+  );
+  for (const ofRange of rowsOfRanges.values()) {
+    const [row] = ofRange;
+    if (!row) continue;
     const index = Number(row.ordinal) - 1;
-    const range = JSON.parse(row.body as string) as RangeFact;
-    const rootFacts = (row.root_facts as string[]).map((body) => JSON.parse(body) as RootFact);
+    const range = readRangeFact(row);
+    const rootFacts = ofRange
+      .filter(({ root_body }) => root_body !== null)
+      .map((of) => readRootFact(of, 'root_'));
     if (rootFacts.some(({ kind, seen }) => kind === 'RootRemoved' && isLater(seen, range.seen))) continue;
     if (messages[index] && isOfEarlierMessage(range, messages[index])) continue;
     const blessings =
@@ -256,9 +281,4 @@ function isLater(a: Observation, b: Observation): boolean {
   return a.blockNumber === b.blockNumber
     ? (a.logIndex ?? -1) > (b.logIndex ?? -1)
     : a.blockNumber > b.blockNumber;
-}
-
-/** A hash of the body: the same observation from two sources is one fact. */
-export function factId(body: string): string {
-  return hash('sha256', body, 'hex').slice(0, 32);
 }
