@@ -70,11 +70,12 @@ export function lastAttempt(attempts: readonly Attempt[]): Attempt | undefined {
   return attempts.findLast(({ removedAt }) => removedAt === null);
 }
 
-export function newestAttempt(facts: readonly Fact[]): Executed | undefined {
+/** The newest one first, at most so many. */
+export function newestAttempts(facts: readonly Fact[], most: number): readonly Executed[] {
   return facts
     .filter((fact) => fact.kind === 'Executed')
-    .sort(compareAttempts)
-    .at(-1);
+    .sort((a, b) => compareAttempts(b, a))
+    .slice(0, most);
 }
 
 export function isSameLog(a: Observation, b: Observation): boolean {
@@ -153,7 +154,7 @@ function recordedAttempt({ status, receiptTimestamp, receiptTransactionHash, des
 }
 
 /** Unique for a log. On Solana logs are counted within their transaction. */
-function placeOf({ network, blockHash, transactionHash, logIndex }: Observation): string {
+export function placeOf({ network, blockHash, transactionHash, logIndex }: Observation): string {
   return `${network} ${blockHash} ${transactionHash} ${logIndex}`;
 }
 

@@ -3,6 +3,7 @@
  *
  * Invariant: no change after the published position is returned, because others before it may not be visible yet.
  */
+import { attemptTables, factColumnsOf } from '../facts/stored-fact.ts';
 import type { Read } from '../reads/reads.ts';
 
 type Row = Record<string, unknown>;
@@ -41,27 +42,21 @@ export async function readDistributedChanges(
   if (fitting.length === 0) return [];
   const last = String(fitting.at(-1)?.position);
   const rows = await read(
-    `select ${entryColumns}, h.message_id, a.fact_id, a.details_id,
+    `select ${entryColumns}, h.message_id, h.attempt_fact, h.attempt_details,
        coalesce(h.removed_record, m.record) as record
      from history h left join message m on m.message_id = h.message_id
-     left join history_attempt a on a.message_id = h.message_id and a.position = h.position
      where h.position > $1 and h.position <= $2 order by h.position`,
     [position, last],
   );
   const removedRecords = await readRemoved(read, 'removed_record', idsWithout(rows, 'record'));
-  const bodies = await readBodies(read, rows);
-  return rows.map((row, index) => {
-    const bodyOf = (factId: unknown) => (factId ? bodies.get(keyOf(row.id, factId as Buffer)) : undefined);
-    const executed = bodyOf(row.fact_id);
-    return {
-      ...row,
-      record: row.record ?? removedRecords.get(row.id as string) ?? null,
-      executed: executed?.body ?? null,
-      details: bodyOf(row.details_id)?.body ?? null,
-      removed_at: executed?.removedAt ?? null,
-      has_next: index === rows.length - 1 && fitting.length < lengths.length,
-    };
-  });
+  const attempts = await readAttempts(read, rows);
+  return rows.map((row, index) => ({
+    ...row,
+    ...prefixed('executed_', attempts.get(keyOf(row.id, row.attempt_fact))),
+    ...prefixed('details_', attempts.get(keyOf(row.id, row.attempt_details))),
+    record: row.record ?? removedRecords.get(row.id as string) ?? null,
+    has_next: index === rows.length - 1 && fitting.length < lengths.length,
+  }));
 }
 
 /** The first rows whose records have at most so many bytes together, and always the first one. */
@@ -90,43 +85,32 @@ async function readRemoved(read: Read, expression: string, ids: readonly unknown
   return new Map(removed.map(({ id, value }) => [id as string, value]));
 }
 
-interface FactBody {
-  readonly body: string;
-  /** Null while the fact stands. */
-  readonly removedAt: Date | null;
-}
-
-/** The executions that the changes brought, and their details, by `keyOf`. */
-async function readBodies(read: Read, rows: readonly Row[]): Promise<ReadonlyMap<string, FactBody>> {
-  const attempts = rows.filter((row) => row.fact_id !== null);
+/** The executions that the changes brought, and their details, by `keyOf`: rows of facts. */
+async function readAttempts(read: Read, rows: readonly Row[]): Promise<ReadonlyMap<string, Row>> {
+  const attempts = rows.filter((row) => row.attempt_fact !== null);
   if (attempts.length === 0) return new Map();
   const keys = [
     attempts.map((row) => row.message_id),
-    attempts.flatMap((row) => [row.fact_id, row.details_id]).filter((id) => id !== null),
+    attempts.flatMap((row) => [row.attempt_fact, row.attempt_details]).filter((id) => id !== null),
   ];
-  const of = 'message_id = any($1) and fact_id = any($2)';
-  const standingIn = (table: 'fact' | 'earlier_attempt') =>
-    read(
-      `select encode(message_id, 'hex') as id, fact_id, body, null::timestamptz as removed_at from ${table} where ${of}`,
-      keys,
-    );
-  const [removed, ...standing] = await Promise.all([
-    read(
-      `select encode(message_id, 'hex') as id, fact_id, body, removed_at from removed_attempt where ${of}`,
-      keys,
+  const found = await Promise.all(
+    attemptTables.map(([table, removedAt]) =>
+      read(
+        `select encode(message_id, 'hex') as id, fact_id, ${factColumnsOf(table)}, ${removedAt} as removed_at from ${table}
+         where message_id = any($1) and fact_id = any($2)`,
+        keys,
+      ),
     ),
-    standingIn('fact'),
-    standingIn('earlier_attempt'),
-  ]);
-  // A fact that came back with its block counts as standing.
-  return new Map(
-    [...removed, ...standing.flat()].map(({ id, fact_id, body, removed_at }) => [
-      keyOf(id, fact_id as Buffer),
-      { body: body as string, removedAt: removed_at as Date | null },
-    ]),
   );
+  // Those that stand come last, and replace the same ones as removed.
+  const inOrder = found.flat().sort((a, b) => Number(a.removed_at === null) - Number(b.removed_at === null));
+  return new Map(inOrder.map((row) => [keyOf(row.id, row.fact_id), row]));
 }
 
-function keyOf(id: unknown, factId: Buffer): string {
-  return `${id},${factId.toString('hex')}`;
+function prefixed(prefix: string, row: Row | undefined): Row {
+  return Object.fromEntries(Object.entries(row ?? {}).map(([name, value]) => [prefix + name, value]));
+}
+
+function keyOf(id: unknown, factId: unknown): string {
+  return `${id},${Buffer.isBuffer(factId) ? factId.toString('hex') : ''}`;
 }

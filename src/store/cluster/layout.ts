@@ -23,7 +23,6 @@ export const distributedTables = [
   'fact',
   'earlier_attempt',
   'history',
-  'history_attempt',
   'removed_attempt',
   'execution_input',
   'webhook_delivery',

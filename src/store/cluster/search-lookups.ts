@@ -10,9 +10,10 @@
  */
 import type { BytesHex } from '../../domain/addresses.ts';
 import type { Filters } from '../../domain/filters/query.ts';
+import { FAILED_EXECUTION } from '../facts/kinds.ts';
 import { type Requirements, satisfiedSql, type TokenRequirement } from '../query/scan.ts';
 import type { Read } from '../reads/reads.ts';
-import { renderSql } from '../sql.ts';
+import { isFound, renderSql } from '../sql.ts';
 import { selectorOf } from '../write/message-row.ts';
 
 /** The ends of a lane: chain selectors. */
@@ -121,17 +122,23 @@ async function readLanes(read: Read) {
 async function readMessagesOf(read: Read, hash: BytesHex): Promise<readonly BytesHex[]> {
   const transaction = Buffer.from(hash, 'hex');
   const attemptedIn = (table: 'fact' | 'earlier_attempt') =>
-    read(`select encode(message_id, 'hex') as id from ${table} where transaction = $1`, [transaction]);
+    read(
+      `select encode(message_id, 'hex') as id from ${table}
+       where kind = ${FAILED_EXECUTION} and ${isFound('transaction', '$1::bytea')}`,
+      [transaction],
+    );
   const [attempted, attemptedEarlier, ranges] = await Promise.all([
     attemptedIn('fact'),
     attemptedIn('earlier_attempt'),
     read(
-      `select source_selector, dest_selector, onramp, from_sequence, to_sequence from lane_fact where transaction = $1
+      `select source_selector, dest_selector, onramp, from_sequence, to_sequence from lane_fact
+       where ${isFound('transaction', '$1::bytea')}
        union all
        select r.source_selector, r.dest_selector, r.onramp, r.from_sequence, r.to_sequence
        from root_blessing b cross join lateral (
-         select * from lane_fact where network = b.network and merkle_root = b.merkle_root limit ${MAX_RANGES}) r
-       where b.transaction = $1`,
+         select * from lane_fact
+         where ${isFound('merkle_root', 'b.merkle_root')} and network = b.network limit ${MAX_RANGES}) r
+       where ${isFound('b.transaction', '$1::bytea')}`,
       [transaction],
     ),
   ]);

@@ -10,7 +10,8 @@ import type { Message } from '../../domain/message.ts';
 import type { WriteCoordinator } from '../cluster/write-coordinator.ts';
 import { groupBy } from '../group-by.ts';
 import { inTransaction, type UseClient } from '../server/client.ts';
-import { writeTokens } from '../write/changes.ts';
+import { isFound } from '../sql.ts';
+import { changeNumbers, writeTokens } from '../write/changes.ts';
 import {
   type MessageRow,
   messageColumns,
@@ -341,7 +342,7 @@ async function repairMessages(client: ClientBase, faults: readonly MessageFault[
 
 // --- Positions in the history: 1 to that of the store, each once, and every message has its latest ----------
 
-const LATEST = '(select max(h.position) from history h where h.message_id = m.message_id)';
+const LATEST = `(select max(h.position) from history h where ${isFound('h.message_id', 'm.message_id')})`;
 
 /** How many faults there are, by kind. */
 async function compareHistory(client: ClientBase) {
@@ -387,7 +388,7 @@ async function repairHistory(client: ClientBase): Promise<number> {
 async function insertMissingChanges(client: ClientBase): Promise<number> {
   const { rows: without } = await client.query(
     `select m.message_id as id, m.position from message m
-     where not exists (select 1 from history h where h.message_id = m.message_id)`,
+     where not exists (select 1 from history h where ${isFound('h.message_id', 'm.message_id')})`,
   );
   if (without.length === 0) return 0;
   const { rows: taken } = await client.query('select position from history where position = any($1)', [
@@ -396,7 +397,7 @@ async function insertMissingChanges(client: ClientBase): Promise<number> {
   const positions = new Set(taken.map(({ position }) => position));
   const { rowCount } = await client.query(
     `insert into history (position, message_id, recorded_at, change, status, ready)
-     select m.position, m.message_id, now(), 'created', m.status, m.ready from message m where m.message_id = any($1)`,
+     select m.position, m.message_id, now(), ${changeNumbers.created}, m.status, m.ready from message m where m.message_id = any($1)`,
     [without.filter(({ position }) => !positions.has(position)).map(({ id }) => id)],
   );
   return rowCount ?? 0;

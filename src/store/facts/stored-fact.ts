@@ -52,25 +52,46 @@ export interface MessageFactValues extends ObservationValues {
 /** A row that was read, with at least the columns of `factColumnsOf`. */
 export type FactRow = Readonly<Record<string, unknown>>;
 
-/** SQL of the columns that a fact is read from, of the table with this name; with a prefix, where a row has several facts. */
-export function factColumnsOf(table: string, prefix = ''): string {
-  return columnsSql(table, `${table}.body`, prefix);
-}
-
-/** The same, with null for the bodies of details, which may be long: for `detailsPlace`. */
-export function factColumnsWithoutDetails(table: string): string {
-  return columnsSql(
-    table,
-    `case when ${table}.kind <> ${kindNumbers.ExecutionDetails} then ${table}.body end`,
-  );
-}
-
-function columnsSql(table: string, body: string, prefix = ''): string {
+/**
+ * SQL of the columns that a fact is read from, of the table with this name.
+ *
+ * @param prefix of the columns, where a row has several facts
+ * @param body another expression of the body
+ */
+export function factColumnsOf(table: string, prefix = '', body = `${table}.body`): string {
   const others = ['kind', ...Object.keys(observationColumns)];
   return [`${body} as ${prefix}body`, ...others.map((name) => `${table}.${name} as ${prefix}${name}`)].join(
     ', ',
   );
 }
+
+/** The same, with null for the bodies of details, which may be long: for `detailsPlace`. */
+export function factColumnsWithoutDetails(table: string): string {
+  return factColumnsOf(
+    table,
+    '',
+    `case when ${table}.kind <> ${kindNumbers.ExecutionDetails} then ${table}.body end`,
+  );
+}
+
+/** SQL of the columns that a range fact is read from. */
+export const RANGE_FACT_COLUMNS = [
+  'source_selector',
+  'dest_selector',
+  'from_sequence',
+  'to_sequence',
+  'merkle_root',
+]
+  .map((name) => `lane_fact.${name}, `)
+  .join('')
+  .concat(factColumnsOf('lane_fact'));
+
+/** The tables of attempts, and when those in them were removed: an attempt that came back with its block counts as standing. */
+export const attemptTables = [
+  ['fact', 'null::timestamptz'],
+  ['earlier_attempt', 'null::timestamptz'],
+  ['removed_attempt', 'removed_at'],
+] as const;
 
 /** The id of a snapshot beside chain facts: a message has one at most. */
 export const SNAPSHOT_FACT_ID: BytesHex = '0'.repeat(32);
@@ -146,7 +167,7 @@ export function rangeFactValues(fact: RangeFact, piece: RangePiece) {
   return anonymousValues(fact, (observation, root) => rangeContext(piece, root, observation));
 }
 
-/** @param row with the columns of `factColumnsOf`, and those of `rangeColumns` */
+/** @param row with `RANGE_FACT_COLUMNS` */
 export function readRangeFact(row: FactRow): RangeFact {
   const piece = {
     sourceSelector: String(row.source_selector),
@@ -169,7 +190,7 @@ export function readRootFact(row: FactRow, prefix = ''): RootFact {
 }
 
 /** Where a log is: equal for facts that were seen in the same one, however they spell it. */
-export function placeOf(seen: Observation): string {
+export function storedPlaceOf(seen: Observation): string {
   const { network, block_hash, transaction, log_index } = observationValues(seen);
   return `${network} ${block_hash} ${transaction} ${log_index}`;
 }

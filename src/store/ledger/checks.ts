@@ -6,6 +6,8 @@ import type { ClientBase } from 'pg';
 import type { Status } from '../../domain/lifecycle.ts';
 import type { NumberRun } from '../../domain/missing-numbers.ts';
 import { type FindingKind, findingKindOf } from '../../domain/networks/index-findings.ts';
+import { hashText } from '../facts/hash-bytes.ts';
+import { kindNumbers } from '../facts/kinds.ts';
 import { readUsing } from '../reads/reads.ts';
 import type { UseClient } from '../server/client.ts';
 import { selectorOf, storedSelector } from '../write/message-row.ts';
@@ -157,17 +159,18 @@ export function createCheckLedger(withReader: UseClient) {
     async blocksAbove(network: string, { lastNumber, kind, ...lane }: LaneCounter, limit: number) {
       const shown =
         kind === 'sent'
-          ? `select m.sequence_number as seen_number, f.body from message m join fact f using (message_id)
-             where ${OF_LANE} and sequence_number > $4 and f.kind = 'Sent' and f.network = $5`
-          : `select to_sequence as seen_number, body from lane_fact
-             where ${OF_LANE} and to_sequence > $4 and body::json ->> 'kind' = 'Committed' and network = $5`;
-      const rows = await read<BlockId>(
-        `select distinct on (seen_number) (body::json -> 'seen' ->> 'blockNumber')::float8 as number,
-           body::json -> 'seen' ->> 'blockHash' as hash
+          ? `select m.sequence_number as seen_number, f.block_number, f.block_hash from message m
+             join fact f using (message_id)
+             where ${OF_LANE} and sequence_number > $4 and f.kind = ${kindNumbers.Sent} and f.network = $5`
+          : `select to_sequence as seen_number, block_number, block_hash from lane_fact
+             where ${OF_LANE} and to_sequence > $4 and kind = ${kindNumbers.Committed} and network = $5`;
+      const rows = await read<{ readonly number: number; readonly hash: Buffer }>(
+        `select distinct on (seen_number) block_number::float8 as number, block_hash as hash
          from (${shown}) shown order by seen_number limit $6`,
         [...laneValues(lane), lastNumber, storedSelector(network), limit],
       );
-      return [...new Map(rows.map((block) => [block.hash, block])).values()];
+      const blocks = rows.map(({ number, hash }): BlockId => ({ number, hash: hashText(hash) ?? '' }));
+      return [...new Map(blocks.map((block) => [block.hash, block])).values()];
     },
     /** The block of the message with this number; undefined where it is not recorded. */
     async sendBlock(lane: LaneKey, sequenceNumber: string) {

@@ -2,7 +2,11 @@
 import type { ClientBase } from 'pg';
 import type { Fact, RangeFact, Sent, SentMessage } from '../../domain/facts.ts';
 import { type Status, statusRank } from '../../domain/lifecycle.ts';
+import { hashBytes, hashText } from '../facts/hash-bytes.ts';
+import { kindNumbers } from '../facts/kinds.ts';
+import { factColumnsOf, factId, readMessageFact } from '../facts/stored-fact.ts';
 import { readWith } from '../reads/reads.ts';
+import { isFound } from '../sql.ts';
 import { rangesCovering } from '../write/lane-facts.ts';
 import { messageIdArray, storedSelector } from '../write/message-row.ts';
 import type { BlockId } from './chain-state.ts';
@@ -21,31 +25,46 @@ export interface AwaitingExecution {
 /** Message ids have 64 hexadecimal digits. */
 export function readSentIn(client: ClientBase, network: string, hashes: readonly string[]) {
   return readWith(client)<{ messageId: string; blockHash: string }>(
-    `select encode(message_id, 'hex') as "messageId", block_hash as "blockHash" from fact
-     where network = $1 and block_hash = any($2) and kind = 'Sent' order by message_id`,
-    [network, hashes],
+    `select encode(message_id, 'hex') as "messageId", b.hash as "blockHash"
+     from ${BLOCKS} join fact f on ${inBlock('f')} where f.kind = ${kindNumbers.Sent} order by message_id`,
+    blockValues(network, hashes),
   );
+}
+
+/** SQL of the blocks in `blockValues`, as `b`. */
+const BLOCKS = 'unnest($2::text[], $3::bytea[]) as b (hash, bytes)';
+
+/** SQL condition that a fact was seen in block `b`. */
+function inBlock(table: string): string {
+  return `${isFound(`${table}.block_hash`, 'b.bytes')} and ${table}.network = $1`;
+}
+
+function blockValues(network: string, hashes: readonly string[]): unknown[] {
+  return [network, hashes, messageIdArray(hashes.map(hashBytes))];
 }
 
 /** Of several, for example across a reorganisation, the one in the highest block. */
 export async function readSentFact(client: ClientBase, messageId: string): Promise<Sent | undefined> {
-  const { rows } = await client.query(`select body from fact where message_id = $1 and kind = 'Sent'`, [
-    Buffer.from(messageId, 'hex'),
-  ]);
-  const sent = rows.map((row) => JSON.parse(row.body) as Sent);
-  return sent.sort((a, b) => b.seen.blockNumber - a.seen.blockNumber)[0];
+  const { rows } = await client.query(
+    `select ${factColumnsOf('fact')} from fact where message_id = $1 and kind = ${kindNumbers.Sent}
+     order by block_number desc limit 1`,
+    [Buffer.from(messageId, 'hex')],
+  );
+  return rows[0] && (readMessageFact(rows[0], messageId) as Sent);
 }
 
 /** Messages to this network of which a fact was seen in these blocks, also one that a task brought. */
 export async function readSentTo(client: ClientBase, network: string, hashes: readonly string[]) {
   if (hashes.length === 0) return [];
   const { rows } = await client.query(
-    `select distinct sent.body from fact orphan join fact sent on sent.message_id = orphan.message_id
-     where orphan.network = $1 and orphan.block_hash = any($2) and sent.kind = 'Sent'`,
-    [network, hashes],
+    `select distinct encode(sent.message_id, 'hex') as id, sent.fact_id, ${factColumnsOf('sent')}
+     from ${BLOCKS} join fact orphan on ${inBlock('orphan')}
+     join fact sent on sent.message_id = orphan.message_id
+     where sent.kind = ${kindNumbers.Sent}`,
+    blockValues(network, hashes),
   );
   return rows
-    .map((row) => JSON.parse(row.body) as Sent)
+    .map((row) => readMessageFact(row, row.id) as Sent)
     .filter(({ message }) => storedSelector(message.destNetworkInfo.chainSelector) === network);
 }
 
@@ -58,14 +77,13 @@ export async function readContradictedBlocks(
 ): Promise<readonly string[]> {
   if (hashes.length === 0) return [];
   const storedIn = (table: string) =>
-    `select block_hash, body from ${table} where network = $1 and block_hash = any($2) and body <> all($3)`;
+    `select b.hash from ${BLOCKS} join ${table} f on ${inBlock('f')}
+     where f.transaction is not null and f.fact_id <> all($4)`;
   const { rows } = await client.query(factTables.map(storedIn).join(' union all '), [
-    network,
-    hashes,
-    facts.map((fact) => JSON.stringify(fact)),
+    ...blockValues(network, hashes),
+    messageIdArray(facts.map((fact) => factId(JSON.stringify(fact)))),
   ]);
-  const events = rows.filter(({ body }) => (JSON.parse(body) as Sent).seen.transactionHash !== null);
-  return [...new Set(events.map(({ block_hash }) => block_hash as string))];
+  return [...new Set(rows.map(({ hash }) => hash as string))];
 }
 
 /** `after`: only those with an id above this one (64 digits). */
@@ -122,15 +140,19 @@ async function readMessagesTo(
   }));
 }
 
-export function readFactBlocks(client: ClientBase, network: string, below: number, limit: number) {
+export async function readFactBlocks(client: ClientBase, network: string, below: number, limit: number) {
   const blocksOf = (table: string) =>
-    `(select distinct (body::json -> 'seen' ->> 'blockNumber')::bigint as number, block_hash as hash
-     from ${table} where network = $1 and (body::json -> 'seen' ->> 'blockNumber')::bigint < $2
-     order by number desc, hash limit $3)`;
-  return readWith(client)<BlockId>(
-    `select distinct number::float8 as number, hash
-     from (${factTables.map(blocksOf).join(' union all ')}) seen
-     order by number desc, hash limit $3`,
+    `(select distinct block_number, block_hash from ${table} where network = $1 and block_number < $2
+     order by block_number desc, block_hash limit $3)`;
+  const { rows } = await client.query(
+    `select distinct block_number, block_hash from (${factTables.map(blocksOf).join(' union all ')}) seen
+     order by block_number desc, block_hash limit $3`,
     [network, below, limit],
+  );
+  return rows.map(
+    ({ block_number, block_hash }): BlockId => ({
+      number: Number(block_number),
+      hash: hashText(block_hash) ?? '',
+    }),
   );
 }

@@ -5,6 +5,7 @@
  */
 import type { ClientBase } from 'pg';
 import type { Fact, Sent } from '../../domain/facts.ts';
+import { FAILED_EXECUTION, kindNumbers } from '../facts/kinds.ts';
 import { readWith } from '../reads/reads.ts';
 import { columnsOf } from '../sql.ts';
 import { storedSelector } from '../write/message-row.ts';
@@ -54,7 +55,7 @@ export async function writeTasks(
   for (const task of tasksObsolete)
     await client.query(
       `delete from index_chore where ${TASK} and not exists (
-         select 1 from fact where fact.message_id = $1 and fact.kind = 'Sent')`,
+         select 1 from fact where fact.message_id = $1 and fact.kind = ${kindNumbers.Sent})`,
       keyOf(task),
     );
   for (const task of tasksPostponed)
@@ -76,15 +77,18 @@ async function addTasks(client: ClientBase, facts: readonly Fact[], reopened: re
   if (sent.length === 0) return;
   const { rows: answers } = await client.query(
     `select encode(message_id, 'hex') as id, kind from fact where message_id = any($1) and kind = any($2)`,
-    [sent.map(({ message }) => bytesOf(message.messageId.slice(2))), taskAnswers.map(({ answer }) => answer)],
+    [
+      sent.map(({ message }) => bytesOf(message.messageId.slice(2))),
+      taskAnswers.flatMap(({ answers }) => answers),
+    ],
   );
   // What is known needs no request.
   const known = new Set(answers.map(({ id, kind }) => `${id},${kind}`));
   const tasks = sent.flatMap(({ message }) => {
     const id = message.messageId.slice(2);
     const network = storedSelector(message.destNetworkInfo.chainSelector);
-    return taskAnswers.flatMap(({ kind, answer }) =>
-      known.has(`${id},${answer}`) ? [] : [{ id: bytesOf(id), network, kind }],
+    return taskAnswers.flatMap(({ kind, answers }) =>
+      answers.some((answer) => known.has(`${id},${answer}`)) ? [] : [{ id: bytesOf(id), network, kind }],
     );
   });
   if (tasks.length === 0) return;
@@ -95,10 +99,10 @@ async function addTasks(client: ClientBase, facts: readonly Fact[], reopened: re
   );
 }
 
-/** The kind of fact that answers each kind of task. An execution includes the verifications. */
-const taskAnswers: readonly { readonly kind: TaskKind; readonly answer: Fact['kind'] }[] = [
-  { kind: 'policy', answer: 'VerifierPolicy' },
-  { kind: 'verification', answer: 'Executed' },
+/** The kinds of facts that answer each kind of task. An execution includes the verifications. */
+const taskAnswers: readonly { readonly kind: TaskKind; readonly answers: readonly number[] }[] = [
+  { kind: 'policy', answers: [kindNumbers.VerifierPolicy] },
+  { kind: 'verification', answers: [kindNumbers.Executed, FAILED_EXECUTION] },
 ];
 
 function bytesOf(digits: string): Buffer {

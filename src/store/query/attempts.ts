@@ -1,7 +1,8 @@
 /** Reads what is known of the executions of messages, also of those that reorganisations removed. */
-import type { ExecutionFacts, RemovedFact } from '../../domain/attempts.ts';
-import type { Fact } from '../../domain/facts.ts';
+import { type ExecutionFacts, newestAttempts, placeOf } from '../../domain/attempts.ts';
 import { MAX_ATTEMPTS } from '../../domain/filters/query.ts';
+import { ATTEMPT_KINDS } from '../facts/kinds.ts';
+import { type FactRow, factColumnsOf, readMessageFact } from '../facts/stored-fact.ts';
 import { groupBy } from '../group-by.ts';
 import type { Read } from '../reads/reads.ts';
 import { messageIdArray } from '../write/message-row.ts';
@@ -50,42 +51,42 @@ export async function readExecutionsOf(
   messageIds: readonly string[],
   maxAttempts = MAX_ATTEMPTS,
 ): Promise<ReadonlyMap<string, Executions>> {
-  // Both facts of an attempt have the same place, so that a limit does not separate them. The order is that of attemptsOf.
   const rows = await read(
-    `select encode(message_id, 'hex') as id, body, removed_at, place from (
-       select message_id, body, removed_at, dense_rank() over (
-           partition by message_id
-           order by (seen ->> 'blockNumber')::bigint desc, is_success desc,
-             case when seen ->> 'blockHash' like '0x%' then '' else seen ->> 'transactionHash' end collate "C" desc,
-             (seen ->> 'logIndex')::bigint desc nulls last, seen) as place
+    // All rows of a block have the same rank, so that the newest attempts are among them whatever their order in the block.
+    `select id, fact_id, removed_at, ${factColumnsOf('ranked')} from (
+       select known.*, encode(message_id, 'hex') as id,
+         rank() over (partition by message_id order by block_number desc) as place
        from (
-         select message_id, body, removed_at, seen,
-           bool_or(success is true) over (partition by message_id, seen) as is_success
-         from (
-           select message_id, body, removed_at, body::jsonb -> 'seen' as seen, (body::jsonb -> 'success')::boolean as success
-           from (
-             select message_id, body, null::timestamptz as removed_at from fact
-             where message_id = any($1) and kind in ('Executed', 'ExecutionDetails')
-             union all
-             select r.message_id, r.body, r.removed_at from removed_attempt r
-             where r.message_id = any($1)
-               and not exists (select 1 from fact f where f.message_id = r.message_id and f.fact_id = r.fact_id)) known
-         ) parsed) paired) placed
-     where place <= $2 order by message_id, place`,
-    [messageIdArray(messageIds), maxAttempts + 1],
+         select message_id, fact_id, null::timestamptz as removed_at, ${factColumnsOf('f')} from fact f
+         where message_id = any($1) and kind in ${ATTEMPT_KINDS}
+         union all
+         select message_id, fact_id, removed_at, ${factColumnsOf('r')} from removed_attempt r
+         where message_id = any($1)) known) ranked
+     where place <= $2`,
+    [messageIdArray(messageIds), MAX_ROWS_OF_ATTEMPT * (maxAttempts + 1)],
   );
   const rowsOf = groupBy(rows, ({ id }) => id as string);
-  return new Map([...rowsOf].map(([id, found]) => [id, executionsOf(found, maxAttempts)]));
+  return new Map([...rowsOf].map(([id, found]) => [id, executionsOf(id, found, maxAttempts)]));
 }
 
-function executionsOf(rows: readonly Readonly<Record<string, unknown>>[], maxAttempts: number): Executions {
-  const facts: Fact[] = [];
-  const removed: RemovedFact[] = [];
-  const kept = rows.filter(({ place }) => Number(place) <= maxAttempts);
-  for (const { body, removed_at } of kept) {
-    const fact = JSON.parse(body as string) as Fact;
-    if (removed_at === null) facts.push(fact);
-    else removed.push({ fact, removedAt: (removed_at as Date).toISOString() });
-  }
-  return { facts, removed, isTruncated: rows.length > kept.length };
+/** Its two facts, both of which may have been removed once and come back. */
+const MAX_ROWS_OF_ATTEMPT = 4;
+
+function executionsOf(messageId: string, rows: readonly FactRow[], maxAttempts: number): Executions {
+  const idOf = ({ fact_id }: FactRow) => (fact_id as Buffer).toString('hex');
+  const standing = new Set(rows.filter(({ removed_at }) => removed_at === null).map(idOf));
+  const known = rows
+    .filter((row) => row.removed_at === null || !standing.has(idOf(row)))
+    .map((row) => ({ fact: readMessageFact(row, messageId), removedAt: row.removed_at as Date | null }));
+  const facts = known.map(({ fact }) => fact);
+  const newest = newestAttempts(facts, maxAttempts + 1);
+  const places = new Set(newest.slice(0, maxAttempts).map(({ seen }) => placeOf(seen)));
+  const kept = known.filter(({ fact }) => fact.kind !== 'Snapshot' && places.has(placeOf(fact.seen)));
+  return {
+    facts: kept.filter(({ removedAt }) => removedAt === null).map(({ fact }) => fact),
+    removed: kept.flatMap(({ fact, removedAt }) =>
+      removedAt === null ? [] : [{ fact, removedAt: removedAt.toISOString() }],
+    ),
+    isTruncated: newest.length > maxAttempts,
+  };
 }

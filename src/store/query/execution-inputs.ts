@@ -1,7 +1,9 @@
 /** The inputs of a manual execution, collected from the facts of the message and of its batch. */
-import type { RangeFact } from '../../domain/facts.ts';
+import type { ExecutionMaterial, RangeFact, Sent } from '../../domain/facts.ts';
 import type { Message } from '../../domain/message.ts';
 import { hasAllVerifications, knownVerifications } from '../../domain/verification.ts';
+import { kindNumbers } from '../facts/kinds.ts';
+import { type FactRow, factColumnsOf, readMessageFact } from '../facts/stored-fact.ts';
 import type { Read } from '../reads/reads.ts';
 import { rangesCovering } from '../write/lane-facts.ts';
 import { addressColumn, storedSelector } from '../write/message-row.ts';
@@ -42,7 +44,7 @@ export interface UnavailableInputs {
   readonly run?: SequenceRun;
   /** The numbers of the root whose messages are not here, in order. */
   readonly missing?: readonly SequenceRun[];
-  /** Bytes of all messages of the root, where they are too many. */
+  /** Bytes of all messages of the root, where they are too many; where they are twice as many, at least so many. */
   readonly bytes?: number;
 }
 
@@ -65,9 +67,6 @@ const MAX_BATCH_MESSAGES = 256n;
 /** The most bytes of messages in a batch: twice what 256 messages with 30 kB of data each take. */
 export const MAX_BATCH_BYTES = 32 * 1024 * 1024;
 
-/** SQL of `Sent.execution`. Only `Sent` has it; the body of a snapshot may hold text that PostgreSQL's JSON rejects. */
-const MATERIAL = `case when f.kind = 'Sent' then f.body::json -> 'execution' end`;
-
 /** Undefined for an unknown message. */
 export async function readExecutionInputs(
   read: Read,
@@ -86,16 +85,17 @@ async function readIndexedInputs(
   read: Read,
   messageId: string,
 ): Promise<Exclude<ExecutionInputs, MirroredInputs> | undefined> {
-  const [row] = await read(
-    `select m.record, (select (${MATERIAL})::text from fact f
-                       where f.message_id = m.message_id and (${MATERIAL}) is not null limit 1) as material
-     from message m where m.message_id = $1`,
+  const rows = await read(
+    `select m.record, ${factColumnsOf('f')} from message m
+     left join fact f on f.message_id = m.message_id and f.kind = ${kindNumbers.Sent}
+     where m.message_id = $1`,
     [Buffer.from(messageId, 'hex')],
   );
+  const [row] = rows;
   if (!row) return undefined;
   const message = JSON.parse(row.record as string) as Message;
-  if (row.material === null) return { kind: 'unavailable', reason: 'not read from its chain' };
-  const material = JSON.parse(row.material as string);
+  const material = rows.map((sent) => materialOf(sent, messageId)).find((found) => found !== undefined);
+  if (!material) return { kind: 'unavailable', reason: 'not read from its chain' };
   if (!('encodedMessage' in material)) return readBatchInputs(read, messageId, message);
   return {
     kind: 'verified',
@@ -124,19 +124,15 @@ async function readBatchInputs(
   const { sourceNetworkInfo, destNetworkInfo, onramp } = message;
   const rows = await read(
     // A reorganisation may have given a number to two messages for a moment; the one asked for is in the root.
-    // A batch that is too large stays in the database.
-    `select number, bytes, case when bytes <= $7 then message end as message
+    // A batch that is too large even when it is packed stays in the database.
+    `select number, id, packed_bytes, ${factColumnsOf('f', '', `case when packed_bytes <= $7 then f.body end`)}
      from (
-       select number, message, sum(octet_length(message)) over () as bytes
-       from (
-         select distinct on (m.sequence_number) m.sequence_number as number, material.message
-         from message m left join lateral (
-           select (${MATERIAL} -> 'message')::text as message from fact f
-           where f.message_id = m.message_id and (${MATERIAL} -> 'message') is not null limit 1) material on true
-         where m.source_selector = $1 and m.dest_selector = $2 and m.onramp = $3
-           and m.sequence_number between $4 and $5
-         order by m.sequence_number, m.message_id = $6 desc, material.message is null, m.sent_at desc) batch) measured
-     order by number`,
+       select m.sequence_number as number, encode(m.message_id, 'hex') as id, m.message_id = $6 as is_asked_for, m.sent_at,
+         f.*, sum(octet_length(f.body)) over () as packed_bytes
+       from message m left join fact f on f.message_id = m.message_id and f.kind = ${kindNumbers.Sent}
+       where m.source_selector = $1 and m.dest_selector = $2 and m.onramp = $3
+         and m.sequence_number between $4 and $5) f
+     order by number, is_asked_for desc, sent_at desc`,
     [
       storedSelector(sourceNetworkInfo.chainSelector),
       storedSelector(destNetworkInfo.chainSelector),
@@ -147,13 +143,11 @@ async function readBatchInputs(
       MAX_BATCH_BYTES,
     ],
   );
-  const bytes = Number(rows[0]?.bytes ?? 0);
+  const packedBytes = Number(rows[0]?.packed_bytes ?? 0);
+  if (packedBytes > MAX_BATCH_BYTES)
+    return { kind: 'unavailable', reason: 'too large', run, bytes: packedBytes };
+  const { batch, bytes } = batchOf(rows);
   if (bytes > MAX_BATCH_BYTES) return { kind: 'unavailable', reason: 'too large', run, bytes };
-  const batch = new Map(
-    rows.flatMap((row) =>
-      row.message === null ? [] : [[BigInt(row.number as string), row.message as string] as const],
-    ),
-  );
   const missing = missingRuns(run, batch);
   if (missing.length > 0) return { kind: 'unavailable', reason: 'incomplete', run, missing };
   const { offramp, merkleRoot, seen } = commit;
@@ -165,6 +159,29 @@ async function readBatchInputs(
     committedAt: seen.at,
     batch: [...batch.values()],
   };
+}
+
+/** The messages by their numbers, as JSON, and how many bytes they have. Of those that are too many, only the first are kept. */
+function batchOf(rows: readonly FactRow[]) {
+  const batch = new Map<bigint, string>();
+  const numbers = new Set<bigint>();
+  let bytes = 0;
+  for (const row of rows) {
+    const number = BigInt(row.number as string);
+    if (numbers.has(number)) continue;
+    const material = materialOf(row, row.id as string);
+    if (!material || !('message' in material)) continue;
+    const json = JSON.stringify(material.message);
+    numbers.add(number);
+    bytes += Buffer.byteLength(json);
+    if (bytes <= MAX_BATCH_BYTES) batch.set(number, json);
+  }
+  return { batch, bytes };
+}
+
+/** What a row of `Sent` has for executions; undefined for a message that has no such row. */
+function materialOf(row: FactRow, messageId: string): ExecutionMaterial | undefined {
+  return row.body === null ? undefined : (readMessageFact(row, messageId) as Sent).execution;
 }
 
 function newestFirst(a: RangeFact, b: RangeFact): number {

@@ -2,6 +2,8 @@
 import type { ExecutionDetails } from '../../domain/facts.ts';
 import { statusRank } from '../../domain/lifecycle.ts';
 import type { NetworkInfo } from '../../domain/message.ts';
+import { kindNumbers } from '../facts/kinds.ts';
+import { factColumnsOf, readMessageFact } from '../facts/stored-fact.ts';
 import type { Read } from '../reads/reads.ts';
 import { messageIdArray, selectorOf, storedSelector } from '../write/message-row.ts';
 import type { LaneEnds } from './lanes.ts';
@@ -32,41 +34,28 @@ export interface FailureDaysSelection extends LaneEnds {
 
 export type LaneNetworks = Readonly<Record<'sourceNetworkInfo' | 'destNetworkInfo', NetworkInfo>>;
 
-/**
- * The latest attempt first, as in readExecutionsOf. Details have no other text of these forms; parsing all of the JSON would take
- * several times as long.
- */
-const LATEST_FIRST = `substring(body from '"blockNumber":([0-9]+)')::bigint desc,
-  case when body like '%"blockHash":"0x%' then '' else substring(body from '"transactionHash":"([^"]+)"') end
-    collate "C" desc,
-  substring(body from '"logIndex":([0-9]+)')::bigint desc`;
-
 /** Messages whose status is FAILED, newest first. By the index on the status: the number of other messages does not matter. */
 export async function readFailedMessages(read: Read, limit: number): Promise<readonly FailedMessage[]> {
-  const rows = await read<{
-    id: string;
-    sent_at: Date;
-    source: string;
-    dest: string;
-    ready: boolean;
-    body: string | null;
-  }>(
+  const rows = await read(
+    // Nothing tells the order of the transactions of a Solana slot: of those, the record has the last one.
     `select encode(m.message_id, 'hex') as id, m.sent_at, m.source_selector as source, m.dest_selector as dest, m.ready,
-            details.body
+            details.*
      from message m
      left join lateral (
-       select body from fact where message_id = m.message_id and kind = 'ExecutionDetails'
-       order by ${LATEST_FIRST} limit 1) details on true
-     where m.status = ${statusRank('FAILED')} order by m.sent_at desc, m.message_id desc limit $1`,
+       select ${factColumnsOf('f')} from fact f
+       where f.message_id = m.message_id and f.kind = ${kindNumbers.ExecutionDetails}
+       order by f.block_number desc, f.transaction = m.receipt_transaction desc nulls last, f.log_index desc nulls last
+       limit 1) details on true
+     where m.status = ${statusRank('FAILED')} order by m.sort_key desc, m.message_id desc limit $1`,
     [limit],
   );
-  return rows.map(({ id, sent_at, source, dest, ready, body }) => ({
-    messageId: `0x${id}`,
-    sentAt: sent_at.toISOString(),
-    sourceChainSelector: selectorOf(source),
-    destChainSelector: selectorOf(dest),
-    readyForManualExecution: ready,
-    details: body === null ? undefined : (JSON.parse(body) as ExecutionDetails),
+  return rows.map((row) => ({
+    messageId: `0x${row.id}`,
+    sentAt: (row.sent_at as Date).toISOString(),
+    sourceChainSelector: selectorOf(row.source as string),
+    destChainSelector: selectorOf(row.dest as string),
+    readyForManualExecution: row.ready as boolean,
+    details: row.body === null ? undefined : (readMessageFact(row, row.id as string) as ExecutionDetails),
   }));
 }
 

@@ -6,7 +6,12 @@ import { type Status, statuses, statusRank } from '../../domain/lifecycle.ts';
 import type { Message } from '../../domain/message.ts';
 import { readDistributedChanges } from '../cluster/distributed-changes.ts';
 import type { Layout } from '../cluster/layout.ts';
+import { hashText } from '../facts/hash-bytes.ts';
+import { EXECUTION_KINDS, kindNumbers } from '../facts/kinds.ts';
+import { attemptTables, factColumnsOf, readMessageFact } from '../facts/stored-fact.ts';
 import type { Read } from '../reads/reads.ts';
+import { isFound } from '../sql.ts';
+import { changeNumbers } from '../write/changes.ts';
 import { rangesCovering } from '../write/lane-facts.ts';
 import { selectorOf } from '../write/message-row.ts';
 
@@ -61,21 +66,23 @@ export interface MessageHistory {
 /** The most bytes of facts in a message's history. A verification can be long. */
 const MAX_FACTS_BYTES = 8 * 1024 * 1024;
 
+/** The place of the change is prefixed, because the row of a change has facts beside it. */
 const ENTRY_COLUMNS = `h.position, encode(h.message_id, 'hex') as id, h.change, h.status, h.previous_status, h.ready,
-  h.recorded_at, h.occurred_at, h.network, h.block_number, h.transaction_hash, h.derived`;
+  h.recorded_at, h.occurred_at, h.network as at_network, h.block_number as at_block, h.transaction as at_transaction,
+  h.derived`;
 
 /** Undefined for an unknown message. */
 export async function readMessageHistory(read: Read, messageId: string): Promise<MessageHistory | undefined> {
   const id = Buffer.from(messageId, 'hex');
   const latest = await read(
-    `select ${ENTRY_COLUMNS} from history h where h.message_id = $1 order by h.position desc limit $2`,
+    `select ${ENTRY_COLUMNS} from history h where ${isFound('h.message_id', '$1::bytea')} order by h.position desc limit $2`,
     [id, MAX_HISTORY_ROWS + 1],
   );
   if (latest.length === 0) return undefined;
   const entries = latest.slice(0, MAX_HISTORY_ROWS).reverse().map(entryOf);
   const messages = await read('select record from message where message_id = $1', [id]);
   const record = (messages[0]?.record as string | undefined) ?? null;
-  const { facts, hasMore } = await readStageFacts(read, id);
+  const { facts, hasMore } = await readStageFacts(read, messageId);
   const isTruncated = hasMore || latest.length > entries.length;
   if (record === null) return { record, facts, entries, isTruncated };
 
@@ -84,28 +91,38 @@ export async function readMessageHistory(read: Read, messageId: string): Promise
 }
 
 /**
- * Executions come last: a message can have any number of failed attempts. Where there are too many, the other stages are
- * still complete. The execution that counts is in the record.
+ * Executions come last, the newest first: a message can have any number of failed attempts. Where there are too many, the other
+ * stages are still complete. The execution that counts is in the record.
  */
-async function readStageFacts(read: Read, id: Buffer) {
+async function readStageFacts(read: Read, messageId: string) {
+  const { Sent, Snapshot, ExecutionDetails: Details } = kindNumbers;
   const rows = await read(
     // A body that is over the limit is not read: its length is known without it.
-    `select body, has_next from (
-       select body, row_number() over in_order as number, sum(octet_length(body)) over in_order as bytes,
+    `select has_next, ${factColumnsOf('measured')} from (
+       select known.*, row_number() over in_order as number, sum(octet_length(body)) over in_order as bytes,
          lead(true, 1, false) over in_order as has_next
        from (
-         select kind, fact_id, body from fact where message_id = $1 and kind not in ('Sent', 'Snapshot', 'ExecutionDetails')
+         select fact_id, ${factColumnsOf('f')} from fact f
+         where message_id = $1 and kind not in (${Sent}, ${Snapshot}, ${Details})
          union all (
-           select kind, fact_id, body from earlier_attempt where message_id = $1 and kind = 'Executed'
+           select fact_id, ${factColumnsOf('e')} from earlier_attempt e
+           where message_id = $1 and kind in ${EXECUTION_KINDS}
            order by block_number desc limit $2)) known
-       window in_order as (order by kind = 'Executed', fact_id rows unbounded preceding)) measured
+       window in_order as (
+         order by kind in ${EXECUTION_KINDS}, block_number desc, fact_id rows unbounded preceding)) measured
      where number = 1 or (number <= $2 and bytes <= $3) order by number`,
-    [id, MAX_HISTORY_ROWS, MAX_FACTS_BYTES],
+    [Buffer.from(messageId, 'hex'), MAX_HISTORY_ROWS, MAX_FACTS_BYTES],
   );
-  return {
-    facts: rows.map(({ body }) => JSON.parse(body as string) as Fact),
-    hasMore: rows.at(-1)?.has_next === true,
-  };
+  const facts: Fact[] = [];
+  let characters = 0;
+  for (const row of rows) {
+    const fact = readMessageFact(row, messageId);
+    // A body can be much shorter than what it stands for.
+    characters += JSON.stringify(fact).length;
+    if (facts.length > 0 && characters > MAX_FACTS_BYTES) break;
+    facts.push(fact);
+  }
+  return { facts, hasMore: facts.length < rows.length || rows.at(-1)?.has_next === true };
 }
 
 /** When the latest change was recorded; null before the first change. */
@@ -153,48 +170,49 @@ export async function readChangesAfter(
 
 function readSingleNodeChanges(read: Read, position: string, limit: number, maxBytes: number) {
   return read(
-    `select measured.*, ${executionSql('fact_id')} as executed, ${executionSql('details_id')} as details,
-       (select r.removed_at from removed_attempt r
-        where r.message_id = measured.message_id and r.fact_id = measured.fact_id
-          and not exists (select from fact f where f.message_id = r.message_id and f.fact_id = r.fact_id)
-          and not exists (select from earlier_attempt e where e.message_id = r.message_id and e.fact_id = r.fact_id)
-       ) as removed_at
+    `select measured.*, executed.*, details.*
      from (
        select c.*, coalesce(sum(octet_length(c.record)) over in_order, 0) as bytes,
          lead(true, 1, false) over in_order as has_next
        from (
-         select ${ENTRY_COLUMNS}, h.message_id, a.fact_id, a.details_id,
+         select ${ENTRY_COLUMNS}, h.message_id, h.attempt_fact, h.attempt_details,
            coalesce(h.removed_record, m.record, r.removed_record) as record
          from history h
          left join message m on m.message_id = h.message_id
          left join lateral (
            select removed_record from history
-           where m.message_id is null and message_id = h.message_id and removed_record is not null
+           where m.message_id is null and ${isFound('message_id', 'h.message_id')} and removed_record is not null
            order by position desc limit 1) r on true
-         left join lateral (
-           select fact_id, details_id from history_attempt
-           where message_id = h.message_id and position = h.position limit 1) a on true
          where h.position > $1 order by h.position limit $2) c
        window in_order as (order by c.position rows unbounded preceding)) measured
+     left join lateral (${factSql('attempt_fact', 'executed_')}) executed on true
+     left join lateral (${factSql('attempt_details', 'details_')}) details on true
      where bytes <= $3 or bytes = octet_length(record)
      order by position`,
     [position, limit, maxBytes],
   );
 }
 
-/** The body of a fact by its id, whether it stands or was removed. A subquery, so that each is looked up by its key. */
-function executionSql(column: 'fact_id' | 'details_id'): string {
-  const bodyOf = (table: string) =>
-    `(select body from ${table} where message_id = measured.message_id and fact_id = measured.${column})`;
-  return `coalesce(${['fact', 'earlier_attempt', 'removed_attempt'].map(bodyOf).join(', ')})`;
+/** SQL of the fact with the id of a column, whether it stands or was removed; its columns with the prefix. */
+function factSql(column: 'attempt_fact' | 'attempt_details', prefix: string): string {
+  const inTable = attemptTables.map(
+    ([
+      table,
+      removedAt,
+    ]) => `select ${factColumnsOf(table, prefix)}, ${removedAt} as ${prefix}removed_at from ${table}
+      where measured.${column} is not null and message_id = measured.message_id and fact_id = measured.${column}`,
+  );
+  return `select * from (${inTable.join(' union all ')}) known order by ${prefix}removed_at nulls first limit 1`;
 }
 
-function changeAttemptOf({ executed, details, removed_at }: Record<string, unknown>): ChangeAttempt | null {
-  if (executed === null) return null;
+function changeAttemptOf(row: Record<string, unknown>): ChangeAttempt | null {
+  if ((row.executed_body ?? null) === null) return null;
+  const id = row.id as string;
+  const hasDetails = (row.details_body ?? null) !== null;
   return {
-    executed: JSON.parse(executed as string) as Executed,
-    details: details === null ? undefined : (JSON.parse(details as string) as ExecutionDetails),
-    removedAt: (removed_at as Date | null)?.toISOString() ?? null,
+    executed: readMessageFact(row, id, 'executed_') as Executed,
+    details: hasDetails ? (readMessageFact(row, id, 'details_') as ExecutionDetails) : undefined,
+    removedAt: (row.executed_removed_at as Date | null)?.toISOString() ?? null,
   };
 }
 
@@ -202,17 +220,23 @@ function entryOf(row: Record<string, unknown>): HistoryEntry {
   return {
     position: String(row.position),
     messageId: `0x${row.id}`,
-    change: row.change as HistoryEntry['change'],
+    change: changeAt(row.change as number),
     status: statusAt(row.status as number),
     previousStatus: row.previous_status === null ? null : statusAt(row.previous_status as number),
     readyForManualExecution: row.ready as boolean,
     recordedAt: (row.recorded_at as Date).toISOString(),
     occurredAt: (row.occurred_at as Date | null)?.toISOString() ?? null,
-    network: row.network === null ? null : selectorOf(row.network as string),
-    blockNumber: row.block_number === null ? null : Number(row.block_number),
-    transactionHash: row.transaction_hash as string | null,
+    network: row.at_network === null ? null : selectorOf(row.at_network as string),
+    blockNumber: row.at_block === null ? null : Number(row.at_block),
+    transactionHash: row.at_transaction === null ? null : (hashText(row.at_transaction as Buffer) ?? null),
     derived: row.derived === null ? [] : (JSON.parse(row.derived as string) as string[]),
   };
+}
+
+const changes = Object.keys(changeNumbers) as readonly HistoryEntry['change'][];
+
+function changeAt(number: number): HistoryEntry['change'] {
+  return changes.find((change) => changeNumbers[change] === number) ?? 'updated';
 }
 
 function statusAt(rank: number): Status {

@@ -9,6 +9,8 @@ import { statusRank, usesVerifiers } from '../../domain/lifecycle.ts';
 import { type Message, wireRecord } from '../../domain/message.ts';
 import type { Layout } from '../cluster/layout.ts';
 import { statementForms } from '../cluster/statement-forms.ts';
+import { kindNumbers } from '../facts/kinds.ts';
+import { factColumnsOf, RANGE_FACT_COLUMNS, readMessageFact, readRangeFact } from '../facts/stored-fact.ts';
 import { arrayFrame, type Page, type PageFrame, type Read, type Reads, readPage } from '../reads/reads.ts';
 import { renderSql, type Sql } from '../sql.ts';
 import { addressColumn, recordDigest, storedSelector } from '../write/message-row.ts';
@@ -142,13 +144,15 @@ async function completeRecord(read: Read, record: string): Promise<string> {
   return members ? wireRecord({ ...message, ...members }).json : record;
 }
 
-/** What the send event of 2.0 said. Parsed here, because PostgreSQL's JSON does not take every text. */
+/** What the send event of 2.0 said. */
 async function readMaterial(read: Read, { messageId, version }: Message) {
   if (!usesVerifiers(version)) return undefined;
-  const [row] = await read(`select body from fact where message_id = $1 and kind = 'Sent' limit 1`, [
-    Buffer.from(messageId.slice(2), 'hex'),
-  ]);
-  const { execution } = row ? (JSON.parse(row.body as string) as Sent) : {};
+  const digits = messageId.slice(2);
+  const [row] = await read(
+    `select ${factColumnsOf('fact')} from fact where message_id = $1 and kind = ${kindNumbers.Sent} limit 1`,
+    [Buffer.from(digits, 'hex')],
+  );
+  const { execution } = row ? (readMessageFact(row, digits) as Sent) : {};
   if (!execution || !('encodedMessage' in execution)) return undefined;
   const { offramp, encodedMessage } = execution;
   return { offramp, encodedMessage };
@@ -161,27 +165,30 @@ async function readMaterial(read: Read, { messageId, version }: Message) {
 async function readOfframp(read: Read, { sourceNetworkInfo, destNetworkInfo, onramp, version }: Message) {
   const source = storedSelector(sourceNetworkInfo.chainSelector);
   const dest = storedSelector(destNetworkInfo.chainSelector);
-  const [row] = await read(
-    `select coalesce(
-       (select body::json ->> 'offramp' from lane_fact
-        where source_selector = $1 and dest_selector = $2 and onramp = $3 order by to_sequence desc limit 1),
-       (select min(contract) from index_registration
-        join index_contract on index_contract.network = index_registration.network and address = contract
-        where index_registration.network = $2 and remote = $1 and role = 'offRamp'
-          and coalesce(body::json ->> 'version', $4) like $4 || '%'
-          and coalesce(lower(body::json ->> 'onRamp'), $5) = $5
-        having count(*) = 1)) as offramp`,
-    [
-      source,
-      dest,
-      Buffer.from(addressColumn(onramp, sourceNetworkInfo.chainFamily), 'hex'),
-      majorAndMinor(version),
-      onramp.toLowerCase(),
-    ],
+  const lane = [source, dest, Buffer.from(addressColumn(onramp, sourceNetworkInfo.chainFamily), 'hex')];
+  const [commit] = await read(
+    `select ${RANGE_FACT_COLUMNS} from lane_fact
+     where source_selector = $1 and dest_selector = $2 and onramp = $3 order by to_sequence desc limit 1`,
+    lane,
   );
-  const told = row?.offramp as string | null | undefined;
+  const told =
+    (commit && readRangeFact(commit).offramp) ??
+    (await readOnlyOfframp(read, source, dest, majorAndMinor(version), onramp.toLowerCase()));
   const offramp = told && parseAddress(told, destNetworkInfo.chainFamily)?.text;
   return offramp ? { offramp } : undefined;
+}
+
+async function readOnlyOfframp(read: Read, source: string, dest: string, version: string, onramp: string) {
+  const [row] = await read(
+    `select min(contract) as offramp from index_registration
+     join index_contract on index_contract.network = index_registration.network and address = contract
+     where index_registration.network = $2 and remote = $1 and role = 'offRamp'
+       and coalesce(body::json ->> 'version', $3) like $3 || '%'
+       and coalesce(lower(body::json ->> 'onRamp'), $4) = $4
+     having count(*) = 1`,
+    [source, dest, version, onramp],
+  );
+  return row?.offramp as string | undefined;
 }
 
 /** Of a lane, such as `1.6.`: patches have the same off-ramps. */

@@ -15,7 +15,8 @@
  */
 import type { BytesHex } from '../../domain/addresses.ts';
 import { type Status, statusRank } from '../../domain/lifecycle.ts';
-import { BEGINNING_BYTES, beginningOf, fixedSql, joinSql, type Sql, sql } from '../sql.ts';
+import { FAILED_EXECUTION } from '../facts/kinds.ts';
+import { BEGINNING_BYTES, beginningOf, fixedSql, isFound, joinSql, type Sql, sql } from '../sql.ts';
 import { storedSelector } from '../write/message-row.ts';
 
 /** Requirements on a message, all of which must hold. */
@@ -80,18 +81,21 @@ const conditions: { readonly [N in Name]-?: (value: NonNullable<Requirements[N]>
  * (one piece of it has at most 256) and a blessing a root; the laterals keep the planner on the index of the numbers.
  */
 function messagesOfTransaction(hash: BytesHex): Sql {
-  const transaction = sql`${bytes(hash)}::bytea`;
+  const isTransaction = (column: string) =>
+    joinSql([beginsLike(column, hash), sql`${fixedSql(column)} = ${bytes(hash)}::bytea`], ' and ');
+  const failed = fixedSql(String(FAILED_EXECUTION));
   const inRange = sql`cross join lateral (
       select message_id from message
       where source_selector = r.source_selector and dest_selector = r.dest_selector and onramp = r.onramp
         and sequence_number between r.from_sequence and r.to_sequence
       order by source_selector, dest_selector, onramp, sequence_number limit ${MAX_MESSAGES_IN_RANGE}) c`;
-  return sql`select f.message_id from fact f where f.transaction = ${transaction}
-    union all select e.message_id from earlier_attempt e where e.transaction = ${transaction}
-    union all select c.message_id from lane_fact r ${inRange} where r.transaction = ${transaction}
+  const ofRoot = fixedSql(isFound('merkle_root', 'b.merkle_root'));
+  return sql`select f.message_id from fact f where f.kind = ${failed} and ${isTransaction('f.transaction')}
+    union all select e.message_id from earlier_attempt e where e.kind = ${failed} and ${isTransaction('e.transaction')}
+    union all select c.message_id from lane_fact r ${inRange} where ${isTransaction('r.transaction')}
     union all select c.message_id from root_blessing b cross join lateral (
-        select * from lane_fact where network = b.network and merkle_root = b.merkle_root limit ${MAX_RANGES_OF_ROOT}) r
-      ${inRange} where b.transaction = ${transaction}`;
+        select * from lane_fact where ${ofRoot} and network = b.network limit ${MAX_RANGES_OF_ROOT}) r
+      ${inRange} where ${isTransaction('b.transaction')}`;
 }
 
 /** Twice a piece, because a reorganisation may have given a number to two messages for a moment. */

@@ -16,7 +16,6 @@ export const tables = [
   'lane_fact',
   'root_blessing',
   'history',
-  'history_attempt',
   'removed_attempt',
   'execution_input',
   'lane_total',

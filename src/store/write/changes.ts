@@ -1,6 +1,6 @@
 /** Writes of a batch: messages, their tokens, facts, history and statistics, all with COPY. */
 import type { ClientBase } from 'pg';
-import { isSameLog, newestAttempt } from '../../domain/attempts.ts';
+import { isSameLog, newestAttempts } from '../../domain/attempts.ts';
 import type { Fact } from '../../domain/facts.ts';
 import { foldFacts, statusCause } from '../../domain/fold.ts';
 import { statusRank } from '../../domain/lifecycle.ts';
@@ -234,7 +234,10 @@ const historyKeys = Object.keys(historyColumns) as readonly (keyof typeof histor
 
 /** The newest execution among the facts that are new. A batch of history may bring several. */
 function newAttempt({ toStore }: KnownFacts): { factId: string; detailsId: string | null } | undefined {
-  const newest = newestAttempt(toStore.map(({ fact }) => fact));
+  const [newest] = newestAttempts(
+    toStore.map(({ fact }) => fact),
+    1,
+  );
   const executed = toStore.find(({ fact }) => fact === newest);
   if (!newest || !executed) return undefined;
   const details = toStore.find(

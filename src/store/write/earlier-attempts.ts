@@ -7,7 +7,7 @@
  */
 import type { ClientBase } from 'pg';
 import type { ChainFact } from '../../domain/facts.ts';
-import { messageFactColumns, placeOf } from '../facts/stored-fact.ts';
+import { messageFactColumns, storedPlaceOf } from '../facts/stored-fact.ts';
 import { type CopyColumns, type CopyValue, copyRows } from './copy.ts';
 import { messageIdArray } from './message-row.ts';
 
@@ -22,13 +22,15 @@ export function earlierAttempts(facts: ReadonlyMap<string, ChainFact>): Readonly
   const blocks = executions.filter(({ success }) => !success).map(({ seen }) => seen.blockNumber);
   const oldestKept = blocks.sort((a, b) => b - a)[KEPT_ATTEMPTS - 1];
   if (oldestKept === undefined) return new Map();
-  const successes = new Set(executions.filter(({ success }) => success).map(({ seen }) => placeOf(seen)));
+  const successes = new Set(
+    executions.filter(({ success }) => success).map(({ seen }) => storedPlaceOf(seen)),
+  );
   return new Map(
     [...facts].filter(
       ([, { kind, seen }]) =>
         (kind === 'Executed' || kind === 'ExecutionDetails') &&
         seen.blockNumber < oldestKept &&
-        !successes.has(placeOf(seen)),
+        !successes.has(storedPlaceOf(seen)),
     ),
   );
 }

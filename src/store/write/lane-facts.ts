@@ -13,6 +13,7 @@ import {
   factColumnsOf,
   messageFactColumns,
   observationColumns,
+  RANGE_FACT_COLUMNS,
   rangeColumns,
   rangeFactValues,
   readRangeFact,
@@ -226,15 +227,12 @@ export async function rangesCovering(read: Read, messages: readonly SentMessage[
   const [any] = await read('select exists (select from lane_fact) as present', []);
   if (!any?.present || messages.length === 0) return covering;
   const rows = await read(
-    `select m.ordinal, f.fact_id, f.source_selector, f.dest_selector, f.from_sequence, f.to_sequence, f.merkle_root,
-       ${factColumnsOf('f')}, ${factColumnsOf('b', 'root_')}
+    `select m.ordinal, lane_fact.fact_id, ${RANGE_FACT_COLUMNS}, ${factColumnsOf('b', 'root_')}
      from unnest($1::bigint[], $2::bigint[], $3::text[], $4::numeric[]) with ordinality
             as m (source, dest, onramp, number, ordinal)
-     join lane_fact f on f.source_selector = m.source and f.dest_selector = m.dest
-       and f.onramp = decode(m.onramp, 'hex')
-       and f.to_sequence >= m.number and f.to_sequence < m.number + ${PIECE_LENGTH}
-       and f.from_sequence <= m.number
-     left join root_blessing b on b.merkle_root = f.merkle_root and b.network = f.network`,
+     join lane_fact on source_selector = m.source and dest_selector = m.dest and onramp = decode(m.onramp, 'hex')
+       and to_sequence >= m.number and to_sequence < m.number + ${PIECE_LENGTH} and from_sequence <= m.number
+     left join root_blessing b on b.merkle_root = lane_fact.merkle_root and b.network = lane_fact.network`,
     [
       messages.map((message) => storedSelector(message.sourceNetworkInfo.chainSelector)),
       messages.map((message) => storedSelector(message.destNetworkInfo.chainSelector)),

@@ -108,7 +108,8 @@ create index root_blessing_by_block on new_root_blessing (substr(block_hash, 1, 
 create index root_blessing_by_transaction on new_root_blessing (substr(transaction, 1, 7))
   where transaction is not null;
 
-create index history_by_message on new_history (message_id);
+-- Reads the newest changes of one message, which may have any number of them.
+create index history_by_message on new_history (substr(message_id, 1, 7), position);
 create index history_by_position on new_history (position);
 
 drop table message, message_token, fact, earlier_attempt, removed_attempt, lane_fact, root_blessing, history,
