@@ -138,7 +138,9 @@ describe('doctor', () => {
     expect(code).toBe(0);
   });
 
-  test('sees the disk of an embedded database, and no pace in what has just been made', async () => {
+  test('sees the disk of an embedded database, and no pace in what has just been made', {
+    tags: 'slow',
+  }, async () => {
     const data = freshFolder();
     await fill({ dataFolder: data });
     const { code, stdout } = await lanescan(['doctor', '--port', '0', '--data', data]);
