@@ -187,11 +187,11 @@ async function readLatestChanges(read: Read, last: number, now: Date): Promise<O
   return { changes: Math.max(0, last + 1 - low), spanMs: now.getTime() - since };
 }
 
-/** The first change at or after a position. */
+/** The first change at or after a position: one row of the index. */
 async function readChangeFrom(read: Read, position: number) {
   const [change] = await read<{ position: number; recordedAt: Date }>(
-    `select position::float8 as position, recorded_at as "recordedAt" from history
-     where position >= $1 order by position limit 1`,
+    `select h.position::float8 as position, h.recorded_at as "recordedAt" from history h
+     where h.position >= $1 order by h.position limit 1`,
     [position],
   );
   return change;
