@@ -14,6 +14,7 @@ import { createIndexLedger } from './ledger/index-ledger.ts';
 import { createMirrorLedger } from './ledger/mirror-ledger.ts';
 import { createWebhookDeliveries } from './ledger/webhook-deliveries.ts';
 import { createChangeReads } from './query/change-listener.ts';
+import { readDiskUsage } from './query/disk-usage.ts';
 import { createExporter } from './query/export.ts';
 import { createMessageReads } from './query/message-reads.ts';
 import { createStatisticsReads } from './query/statistics-reads.ts';
@@ -123,7 +124,7 @@ async function createStore(
   preparation: PreparationOptions,
 ) {
   const { writers, exporters, leases } = writePools;
-  const { writeLog } = preparation;
+  const { isEmbedded, writeLog } = preparation;
   const { migrations, simulated, serverVersion, layout, identity } = await withClient(writers, (client) =>
     prepareDatabase(client, preparation),
   );
@@ -149,6 +150,7 @@ async function createStore(
 
   const cancel = (processId: number) =>
     reads.readOnPrimaryAs('other')('select pg_cancel_backend($1::int)', [processId]);
+  const cluster = async () => (layout === 'single' ? undefined : withClient(leases, readClusterStatus));
   return {
     simulated,
     migrations,
@@ -175,7 +177,10 @@ async function createStore(
     /** Settings of the server, as a session of a writer sees them. */
     serverSettings: () => withClient(writers, readServerSettings),
     /** The state of the cluster; undefined for a store on one node. */
-    cluster: async () => (layout === 'single' ? undefined : withClient(leases, readClusterStatus)),
+    cluster,
+    /** Bytes by table, free space, and a forecast of the growth. */
+    diskUsage: async () =>
+      readDiskUsage(reads.readOnPrimaryAs('disk'), { isEmbedded, cluster: await cluster() }),
     /** The connections of each pool, and how many callers wait for one. */
     pools: () =>
       Object.entries({

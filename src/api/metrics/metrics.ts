@@ -18,6 +18,8 @@ const durationBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 const knownMethods = ['GET', 'HEAD', 'OPTIONS'];
 /** Scrapes share one read of the store for this long. */
 const READ_TTL_MS = 5_000;
+/** The same for sizes and growth, which change slowly and take some thirty statements. */
+const DISK_TTL_MS = 60_000;
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
@@ -211,6 +213,10 @@ function registerStoreGauges(gauges: RegisterGauges, store: Store): void {
     await stats();
     return store.webhooks.backlog();
   });
+  const disk = cached(async () => {
+    await stats();
+    return store.diskUsage();
+  }, DISK_TTL_MS);
   const networks = async () =>
     (await stats()).networks.map(
       (network) => [{ network: findNetwork(network.selector)?.name ?? network.selector }, network] as const,
@@ -226,6 +232,30 @@ function registerStoreGauges(gauges: RegisterGauges, store: Store): void {
       'Whether the database answered this scrape, or one a few seconds ago.',
       (isUp) => isUp,
       'min',
+    ],
+  });
+  const tableParts = async () =>
+    (await disk()).tables.flatMap(({ table, heap, indexes, toast }) =>
+      Object.entries({ heap, indexes, toast }).map(([part, bytes]) => [{ table, part }, bytes] as const),
+    );
+  gauges(['table', 'part'], tableParts, {
+    lanescan_table_bytes: [
+      'Bytes of a table on disk, on all nodes of a cluster: its rows (heap), its indexes, and long values (toast).',
+      (bytes) => bytes,
+    ],
+  });
+  gauges([], async () => alone(await disk()), {
+    lanescan_database_bytes: [
+      'Bytes of the whole database, on all nodes of a cluster; absent while a worker is away.',
+      'databaseBytes',
+    ],
+    lanescan_database_growth_bytes_per_day: [
+      'Expected growth, from the messages of the last days; absent where it is unknown.',
+      ({ growth }) => growth.expected?.bytesPerDay ?? null,
+    ],
+    lanescan_disk_free_bytes: [
+      'Free bytes of the file system of the embedded database; absent for another server.',
+      ({ disk }) => disk?.freeBytes ?? null,
     ],
   });
   const workers = async () =>
@@ -362,8 +392,8 @@ function registerStoreGauges(gauges: RegisterGauges, store: Store): void {
   );
 }
 
-/** Caches the result for a few seconds. */
-function cached<T>(read: () => Promise<T>): () => Promise<T> {
-  const cache = createExpiringCache<T>(READ_TTL_MS);
+/** Caches the result for some time. */
+function cached<T>(read: () => Promise<T>, ttlMs = READ_TTL_MS): () => Promise<T> {
+  const cache = createExpiringCache<T>(ttlMs);
   return () => cache.get('', read);
 }

@@ -1,6 +1,4 @@
-import { statfs } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import path from 'node:path';
 import { OperatorError } from '../../base/operator-error.ts';
 import type { Message } from '../../domain/message.ts';
 import { NotInitialisedError, OlderSchemaError } from '../../store/schema/migrate.ts';
@@ -18,10 +16,10 @@ import { writeOut } from '../output/output.ts';
 import { type Colour, createPaint, databaseName } from '../output/terminal-text.ts';
 import { lanescanVersion, oldestNode } from '../version.ts';
 import { clusterFindings, replicaFindings, settingsFindings } from './database-findings.ts';
+import { diskFinding, growthFindings } from './disk-findings.ts';
 import { type Finding, failure, ok, problemFinding, warning } from './finding.ts';
 import { networkFindings, sourceFindings } from './source-findings.ts';
 
-const LOW_SPACE_BYTES = 1e9;
 const CLOCK_TOLERANCE_MS = 5 * 60_000;
 const HEALTH_TIMEOUT_MS = 2_000;
 const UNHEALTHY_STATUS = 1;
@@ -42,9 +40,9 @@ export function addDoctor(program: Command, context: CliContext): void {
     .description('find problems with the configuration, endpoints, database and port, and how to fix them')
     .notes(`
 Checks the configuration, Node, the networks to index and whether an indexer is alive, the database and its replicas,
-the disk and the port, and says how to fix each problem. For every endpoint it tests the chain, how much history there is
-and which requests are accepted; for every replica, the database it belongs to and how far it is behind. No password and
-no key is shown.
+the disk and how long it lasts at the present pace, and the port, and says how to fix each problem. For every endpoint it
+tests the chain, how much history there is and which requests are accepted; for every replica, the database it belongs to
+and how far it is behind. No password and no key is shown.
 
 Nothing is changed: an older schema stays as it is, and a missing database is not created. An embedded database that is
 not running is started for the check and stopped again.
@@ -128,28 +126,6 @@ function configFinding({ file, origins, host, port, dataFolder, logLevel, databa
   return ok(`Configuration from ${file === null ? 'no file' : printable(file)}: ${settings.join(', ')}`);
 }
 
-async function diskFinding(dataFolder: string): Promise<Finding> {
-  const folder = path.resolve(dataFolder);
-  for (let existing = folder; ; existing = path.dirname(existing)) {
-    try {
-      const { bavail, bsize } = await statfs(existing);
-      const free = bavail * bsize;
-      const what = `Disk of ${printable(dataFolder)}: ${(free / 1e9).toFixed(1)} GB free`;
-      return free >= LOW_SPACE_BYTES
-        ? ok(what)
-        : warning(what, 'Free some space, or choose another folder with --data.');
-    } catch (error) {
-      const { code, message } = error as NodeJS.ErrnoException;
-      const isMissing = code === 'ENOENT' || code === 'ENOTDIR';
-      if (isMissing && existing !== path.dirname(existing)) continue;
-      return warning(
-        `Disk of ${printable(dataFolder)}: ${printable(message)}`,
-        'Check the path, or choose another folder with --data.',
-      );
-    }
-  }
-}
-
 async function* databaseFindings(config: Config, deep: boolean, context: CliContext) {
   const kind = config.databaseUrl === null ? 'embedded' : 'server';
   let found: readonly Finding[];
@@ -163,6 +139,7 @@ async function* databaseFindings(config: Config, deep: boolean, context: CliCont
         : []),
       ...clusterFindings(await store.cluster()),
       ...(await contentFindings(store, context.now())),
+      ...growthFindings(await store.diskUsage()),
       ...(await derivedFindings(store, deep, context)),
       ...(await sourceFindings(store, config, context)),
     ]);

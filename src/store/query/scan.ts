@@ -106,7 +106,7 @@ const MAX_RANGES_OF_ROOT = fixedSql('64');
  * True of all messages. The indexes in order of time, of all, ready or failed ones, have it as their predicate, so that no
  * other search can walk them and test row after row.
  */
-const IN_ORDER_OF_TIME = fixedSql('m.position > 0');
+const IN_ORDER_OF_TIME = fixedSql('m.sequence_number >= 0');
 
 /** Columns of long values, of which indexes have the beginning. */
 const columnsByBeginning = {

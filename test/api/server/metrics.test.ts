@@ -1,9 +1,15 @@
 /** /metrics: what it tells, what it never does, and that the dashboard and the alerts ask for nothing else. */
 import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { parse } from 'yaml';
+import { DATABASE_NAME } from '../../../src/store/server/embedded.ts';
+import { socketConnection } from '../../../src/store/server/embedded-binaries.ts';
 import { openStore } from '../../../src/store/store.ts';
-import { makeMessage, sepolia } from '../../fixtures.ts';
+import { ANY_SCHEMA } from '../../database.ts';
+import { makeMessage, makeSnapshot, sepolia } from '../../fixtures.ts';
+import { freshFolder } from '../../fresh-folder.ts';
 import { connectTo } from '../../postgres.ts';
 import { type RunningServer, serveStore, startServer } from '../running-server.ts';
 
@@ -18,6 +24,22 @@ const messages = [1, 2, 3, 5, 6, 8, 9].map((number) =>
 let server: RunningServer;
 /** On the same database, which it takes for a replica too. */
 let replicated: RunningServer;
+/** On an embedded database, whose disk is in sight. */
+let embedded: RunningServer;
+
+/** A store in a data folder, with as many messages as show what one takes, all of them recorded a day ago. */
+async function serveEmbedded(): Promise<RunningServer> {
+  const dataFolder = freshFolder();
+  const store = await openStore({ place: { dataFolder } });
+  await store.apply(Array.from({ length: 1_000 }, (_, number) => makeSnapshot(makeMessage({ number }))));
+  const client = new pg.Client(socketConnection(path.join(dataFolder, 'postgres'), DATABASE_NAME));
+  await client.connect();
+  await client.query(`set lanescan.schema = '${ANY_SCHEMA}'`);
+  await client.query(`update history set recorded_at = recorded_at - interval '1 day'`);
+  await client.end();
+  return serveStore({ ...store, url: '' });
+}
+
 beforeAll(async () => {
   server = await startServer(messages);
   const client = await connectTo(server.store.url);
@@ -37,8 +59,10 @@ beforeAll(async () => {
   // A scrape does not wait for a replica that takes its time to answer.
   const hasAnswered = async () => expect(await replicated.store.replicas()).toMatchObject([{ lag: 0 }]);
   await vi.waitFor(hasAnswered, { timeout: 120_000 });
+  embedded = await serveEmbedded();
 });
 afterAll(async () => {
+  await embedded.close();
   await replicated.close();
   await server.close();
 });
@@ -116,6 +140,30 @@ describe('a scrape', () => {
     expect(without).toEqual([]);
   });
 
+  test('has the bytes of every table, and of the database', async () => {
+    const samples = await scrape();
+    const client = await connectTo(server.store.url);
+    const { rows } = await client.query(
+      `select pg_total_relation_size('message')::float8 as message, pg_indexes_size('message')::float8 as indexes,
+              pg_database_size(current_database())::float8 as database`,
+    );
+    await client.end();
+    const bytesOf = (part: string) =>
+      figureOf(samples, 'lanescan_table_bytes', { table: 'message', part }) ?? 0;
+    expect(bytesOf('indexes')).toBe(rows[0].indexes);
+    expect(bytesOf('heap') + bytesOf('toast') + bytesOf('indexes')).toBe(rows[0].message);
+    expect(figureOf(samples, 'lanescan_database_bytes')).toBeCloseTo(rows[0].database, -6);
+  });
+
+  test('has growth and free space where they are known', async () => {
+    const samples = await scrape(embedded);
+    expect(figureOf(samples, 'lanescan_disk_free_bytes')).toBeGreaterThan(1e6);
+    // Messages of January are loaded: nothing has been sent in the last week.
+    expect(figureOf(samples, 'lanescan_database_growth_bytes_per_day')).toBe(0);
+    const unknown = (await scrape()).filter(({ name }) => /_disk_free_|_growth_/.test(name));
+    expect(unknown).toEqual([]);
+  });
+
   test('counts requests by the pattern of their route, method and status, with their durations', async () => {
     const before = await scrape();
     const path = `/v2/messages/${messages[0]?.messageId}`;
@@ -167,12 +215,15 @@ describe('a scrape', () => {
   });
 
   test('asks the database once in a few seconds, however many scrape', { tags: 'slow' }, async () => {
-    const count = async () =>
-      figureOf(await scrape(), 'lanescan_database_query_duration_seconds_count', { query: 'figures' }) ?? 0;
-    const before = await count();
+    const count = async (query: string) =>
+      figureOf(await scrape(), 'lanescan_database_query_duration_seconds_count', { query }) ?? 0;
+    await scrape();
+    const before = { figures: await count('figures'), disk: await count('disk') };
     await Promise.all(Array.from({ length: 30 }, () => scrape()));
     // Three statements a look; a slow machine may look a second time.
-    expect((await count()) - before).toBeLessThanOrEqual(6);
+    expect((await count('figures')) - before.figures).toBeLessThanOrEqual(6);
+    // Sizes and growth are looked at once a minute: five statements, and one for each halving of seven changes.
+    expect((await count('disk')) - before.disk).toBeLessThanOrEqual(10);
   });
 
   test('has no label that a client could choose, and no growth under a thousand odd requests', {
@@ -211,8 +262,10 @@ describe('what is documented', () => {
   const seriesIn = (expression: string) => expression.match(/\b(?:lanescan|process|nodejs)_\w+/g) ?? [];
 
   const base = (name: string) => name.replace(/_(bucket|sum|count)$/, '');
+  /** Of all that a server can have: replicas, and a disk in sight. */
+  const scrapeAll = async () => [...(await scrape(replicated)), ...(await scrape(embedded))];
   const ownMetrics = async () => {
-    const names = (await scrape(replicated)).map(({ name }) => base(name));
+    const names = (await scrapeAll()).map(({ name }) => base(name));
     return [...new Set(names)].filter((name) => name.startsWith('lanescan_'));
   };
 
@@ -220,7 +273,7 @@ describe('what is documented', () => {
     const dashboard = JSON.parse(operations('grafana-dashboard.json')) as {
       panels: { title: string; type: string; targets?: { expr: string }[] }[];
     };
-    const known = new Set((await scrape(replicated)).map(({ name }) => name));
+    const known = new Set((await scrapeAll()).map(({ name }) => name));
     const panels = dashboard.panels.filter(({ type }) => type !== 'row');
     expect(panels.length).toBeGreaterThan(20);
     for (const { title, targets = [] } of panels) {
@@ -253,7 +306,7 @@ describe('what is documented', () => {
         rules: { alert: string; expr: string; labels: object; annotations: { summary: string } }[];
       }[];
     };
-    const samples = await scrape(replicated);
+    const samples = await scrapeAll();
     const rules = groups.flatMap((group) => group.rules);
     expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
     for (const { alert, expr, annotations, labels } of rules) {

@@ -7,9 +7,9 @@
 set local maintenance_work_mem = '256MB';
 
 alter table new_message add constraint message_key primary key (message_id);
--- Each filter together with the order of the result: a page is read from one index. `position > 0` is always true: only
+-- Each filter together with the order of the result: a page is read from one index. `sequence_number >= 0` is always true: only
 -- searches that are meant to walk all messages in order state it, so that the planner does so for no other.
-create index message_by_time on new_message (sort_key) where position > 0;
+create index message_by_time on new_message (sort_key) where sequence_number >= 0;
 create index message_by_sender on new_message (substr(sender, 1, 7), sort_key);
 create index message_by_receiver on new_message (substr(receiver, 1, 7), sort_key);
 -- Where the origin is the sender itself, the sender finds it.
@@ -17,7 +17,7 @@ create index message_by_origin on new_message (substr(origin, 1, 7), sort_key) w
 create index message_by_source on new_message (source_selector, sort_key);
 create index message_by_dest on new_message (dest_selector, sort_key);
 create index message_by_lane on new_message (source_selector, dest_selector, sort_key);
-create index message_by_status on new_message (status, sort_key) where position > 0;
+create index message_by_status on new_message (status, sort_key) where sequence_number >= 0;
 create index message_by_send_transaction on new_message (substr(send_transaction, 1, 7), sort_key);
 create index message_by_receipt_transaction on new_message (substr(receipt_transaction, 1, 7), sort_key)
   where receipt_transaction is not null;
@@ -31,7 +31,7 @@ create index message_by_actors_lane on new_message
 
 -- The same for messages that are ready for manual execution, and for those that failed (status 6): few, and often
 -- searched for.
-create index message_ready_by_time on new_message (sort_key) where ready and position > 0;
+create index message_ready_by_time on new_message (sort_key) where ready and sequence_number >= 0;
 create index message_ready_by_sender on new_message (substr(sender, 1, 7), sort_key) where ready;
 create index message_ready_by_receiver on new_message (substr(receiver, 1, 7), sort_key) where ready;
 create index message_ready_by_source on new_message (source_selector, sort_key) where ready;
@@ -46,7 +46,7 @@ create index message_ready_by_receiver_lane on new_message
 create index message_ready_by_actors_lane on new_message
   (search_key(sender, receiver, source_selector, dest_selector), sort_key) where ready;
 -- No message should be both ready and successful, but a record that says so must be found.
-create index message_ready_succeeded on new_message (sort_key) where ready and status = 7 and position > 0;
+create index message_ready_succeeded on new_message (sort_key) where ready and status = 7 and sequence_number >= 0;
 
 create index message_failed_by_sender on new_message (substr(sender, 1, 7), sort_key) where status = 6;
 create index message_failed_by_receiver on new_message (substr(receiver, 1, 7), sort_key) where status = 6;
