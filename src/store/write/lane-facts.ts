@@ -230,7 +230,8 @@ export async function rangesCovering(read: Read, messages: readonly SentMessage[
     `select m.ordinal, lane_fact.fact_id, ${RANGE_FACT_COLUMNS}, ${factColumnsOf('b', 'root_')}
      from unnest($1::bigint[], $2::bigint[], $3::text[], $4::numeric[]) with ordinality
             as m (source, dest, onramp, number, ordinal)
-     join lane_fact on source_selector = m.source and dest_selector = m.dest and onramp = decode(m.onramp, 'hex')
+     join lane_fact on source_selector = m.source and dest_selector = m.dest
+       and lane_fact.onramp = decode(m.onramp, 'hex')
        and to_sequence >= m.number and to_sequence < m.number + ${PIECE_LENGTH} and from_sequence <= m.number
      left join root_blessing b on b.merkle_root = lane_fact.merkle_root and b.network = lane_fact.network`,
     [

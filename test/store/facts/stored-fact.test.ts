@@ -15,12 +15,12 @@ import { FAILED_EXECUTION, kindNumber, kindNumbers } from '../../../src/store/fa
 import {
   factId,
   messageFactValues,
-  placeOf,
   rangeFactValues,
   readMessageFact,
   readRangeFact,
   readRootFact,
   rootFactValues,
+  storedPlaceOf,
 } from '../../../src/store/facts/stored-fact.ts';
 import { rangePieces } from '../../../src/store/write/lane-facts.ts';
 import { anyRecord } from '../../fixtures/any-record.ts';
@@ -269,7 +269,7 @@ describe('a stored fact', () => {
       expect(transaction).toBe(parseTransactionHash(text, family)?.bytes);
       expectExact(fact);
     }
-    expect(placeOf(spelled.seen)).toBe(placeOf(upper.seen));
+    expect(storedPlaceOf(spelled.seen)).toBe(storedPlaceOf(upper.seen));
   });
 });
 

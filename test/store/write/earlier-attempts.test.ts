@@ -141,8 +141,8 @@ describe('a message with thousands of failed attempts', () => {
     await client.query(`set lanescan.schema = '1000000'`);
     await client.query(
       `with moved as (delete from earlier_attempt returning *)
-       insert into fact (message_id, fact_id, kind, network, block_hash, transaction, body)
-       select message_id, fact_id, kind, network, block_hash, transaction, body from moved`,
+       insert into fact (message_id, fact_id, kind, network, block_number, seen_at, log_index, block_hash, transaction, body)
+       select message_id, fact_id, kind, network, block_number, seen_at, log_index, block_hash, transaction, body from moved`,
     );
     expect(await factCount()).toBe(1 + 2 * MANY);
     await store.apply(failures(1, FIRST_BLOCK + MANY));
