@@ -15,8 +15,8 @@ export interface Relation {
 export interface DiskUse {
   readonly messages: number;
   readonly bytesPerMessage: number;
-  /** Since the position that was given. */
-  readonly walBytesPerMessage: number;
+  /** Null where nobody knows the position of the WAL before the messages. */
+  readonly walBytesPerMessage: number | null;
   /** The largest first. */
   readonly relations: readonly (Relation & { readonly bytesPerMessage: number })[];
 }
@@ -40,18 +40,18 @@ export async function readWalPosition(client: pg.ClientBase): Promise<number> {
   return rows[0].position;
 }
 
-/** @param walFrom the position of the WAL before the messages were written */
+/** @param walFrom the position of the WAL before the messages were written; null where it is not known */
 export async function readDiskUse(
   client: pg.ClientBase,
   messages: number,
-  walFrom: number,
+  walFrom: number | null,
 ): Promise<DiskUse> {
   const relations = await readRelations(client);
-  const wal = (await readWalPosition(client)) - walFrom;
+  const walBytes = walFrom === null ? null : (await readWalPosition(client)) - walFrom;
   return {
     messages,
     bytesPerMessage: Math.round(relations.reduce((sum, { bytes }) => sum + bytes, 0) / messages),
-    walBytesPerMessage: Math.round(wal / messages),
+    walBytesPerMessage: walBytes === null ? null : Math.round(walBytes / messages),
     relations: relations.map((relation) => ({
       ...relation,
       bytesPerMessage: Math.round(relation.bytes / messages),
@@ -82,5 +82,5 @@ export function printDiskUse({ messages, bytesPerMessage, walBytesPerMessage, re
   }
   line('all others', rest);
   line('total', bytesPerMessage);
-  line('WAL written', walBytesPerMessage);
+  if (walBytesPerMessage !== null) line('WAL written', walBytesPerMessage);
 }
