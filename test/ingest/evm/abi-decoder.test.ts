@@ -25,7 +25,7 @@ describe.each(shapes)('the decoder of %s', (_, params) => {
 
   test('reads what the library has encoded', () => {
     fc.assert(
-      fc.property(valuesOf(params), (values) => {
+      fc.property(arbitrariesOf(params), (values) => {
         const data = encodeAbiParameters(params, values as never);
         expect(decode(data)).toEqual(decodeAbiParameters(params, data));
       }),
@@ -35,7 +35,7 @@ describe.each(shapes)('the decoder of %s', (_, params) => {
 
   test('comes to the same as the library for bytes that were changed or cut off', () => {
     fc.assert(
-      fc.property(valuesOf(params), changes, (values, wanted) => {
+      fc.property(arbitrariesOf(params), changes, (values, wanted) => {
         const data = changed(encodeAbiParameters(params, values as never), wanted);
         expect(outcomeOf(() => decode(data))).toEqual(outcomeOf(() => decodeAbiParameters(params, data)));
       }),
@@ -78,21 +78,22 @@ function changed(data: Hex, { word, value, cutOff }: Change): Hex {
   return `0x${digits.slice(0, digits.length - 2 * cutOff)}`;
 }
 
-function valuesOf(params: Params): fc.Arbitrary<readonly unknown[]> {
-  return fc.tuple(...params.map(valueOf));
+function arbitrariesOf(params: Params): fc.Arbitrary<readonly unknown[]> {
+  return fc.tuple(...params.map(arbitraryOf));
 }
 
-function valueOf(param: Params[number]): fc.Arbitrary<unknown> {
+function arbitraryOf(param: Params[number]): fc.Arbitrary<unknown> {
   const { type } = param;
   const bytes = (minLength: number, maxLength: number) =>
     fc
       .uint8Array({ minLength, maxLength })
       .map((content): Hex => `0x${Buffer.from(content).toString('hex')}`);
-  if (type.endsWith('[]')) return fc.array(valueOf({ ...param, type: type.slice(0, -2) }), { maxLength: 3 });
+  if (type.endsWith('[]'))
+    return fc.array(arbitraryOf({ ...param, type: type.slice(0, -2) }), { maxLength: 3 });
   if (type === 'tuple') {
     const components = 'components' in param ? param.components : [];
     const isNamed = components.every(({ name }) => name);
-    return valuesOf(components).map((values) =>
+    return arbitrariesOf(components).map((values) =>
       isNamed ? Object.fromEntries(components.map(({ name }, index) => [name, values[index]])) : values,
     );
   }
