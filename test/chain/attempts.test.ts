@@ -10,6 +10,7 @@ import type { Attempts } from '../../src/api/routes/history-schema.ts';
 import { attemptsOf as attemptsIn } from '../../src/domain/attempts.ts';
 import { failureReason } from '../../src/domain/failures/failure-reason.ts';
 import type { Message } from '../../src/domain/message.ts';
+import { kindNumbers } from '../../src/store/facts/kinds.ts';
 import { openTestStore } from '../database.ts';
 import { type SentMessage, versions } from '../lab/lab.ts';
 import { CallFailure } from '../lab/network.ts';
@@ -200,7 +201,7 @@ test('a store of an earlier version reads in what its executions returned', asyn
 
   // As the migration leaves a store that was indexed before there were details.
   const client = await connectForTest(store.url);
-  await client.query(`delete from fact where kind = 'ExecutionDetails'`);
+  await client.query(`delete from fact where kind = ${kindNumbers.ExecutionDetails}`);
   await client.query('update index_network set lacks_attempts = true');
   expect(await reasonNow()).toBeUndefined();
 

@@ -13,6 +13,7 @@ import pg from 'pg';
 import { statusRank } from '../../src/domain/lifecycle.ts';
 import type { Message } from '../../src/domain/message.ts';
 import { type EmbeddedDatabase, openEmbedded } from '../../src/store/server/embedded.ts';
+import { changeNumbers } from '../../src/store/write/changes.ts';
 import { EventReader, numbersUpTo } from '../api/live/live-server.ts';
 import type { SearchBody } from '../api/running-server.ts';
 import { type Running, start } from '../cli/program.ts';
@@ -271,7 +272,7 @@ export async function problemsOf(
     const { rows: history } = await client.query(
       `select count(*)::int as rows, coalesce(min(position), 1)::int as first, coalesce(max(position), 0)::int as last,
               (select position::int from store) as position,
-              count(*) filter (where change = 'created')::int as created,
+              count(*) filter (where change = ${changeNumbers.created})::int as created,
               count(distinct message_id)::int as messages
        from history`,
     );

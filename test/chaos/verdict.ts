@@ -1,7 +1,9 @@
 /** Whether a store is what the chains say, and if not, in what it differs. */
 import pg from 'pg';
 import type { Message } from '../../src/domain/message.ts';
+import { hashBytes } from '../../src/store/facts/hash-bytes.ts';
 import type { Store } from '../../src/store/store.ts';
+import { changeNumbers } from '../../src/store/write/changes.ts';
 import { allRecords } from '../chain/indexing.ts';
 import { keptStatistics, recount } from '../lanes/recount.ts';
 import type { Recording } from './scenario.ts';
@@ -53,7 +55,7 @@ async function ledgerProblems(client: pg.ClientBase, { networks }: Recording): P
   for (const table of ['fact', 'lane_fact', 'root_blessing', 'index_block']) {
     const { rows } = await client.query(
       `select * from ${table} where ${table === 'index_block' ? 'hash' : 'block_hash'} <> all($1) limit ${SHOWN}`,
-      [hashes],
+      [table === 'index_block' ? hashes : hashes.map((hash) => Buffer.from(hashBytes(hash), 'hex'))],
     );
     problems.push(...rows.map((row) => `of an abandoned block, ${table} still has ${JSON.stringify(row)}`));
   }
@@ -105,7 +107,7 @@ async function historyProblems(client: pg.ClientBase): Promise<readonly string[]
     `select encode(h.message_id, 'hex') as id, h.change, h.status, m.status as now
      from (select distinct on (message_id) * from history order by message_id, position desc) h
        left join message m using (message_id)
-     where (h.change = 'removed') <> (m.message_id is null) or h.status <> m.status or h.ready <> m.ready
+     where (h.change = ${changeNumbers.removed}) <> (m.message_id is null) or h.status <> m.status or h.ready <> m.ready
      limit ${SHOWN}`,
   );
   return [

@@ -3,6 +3,7 @@ import type pg from 'pg';
 import { expect } from 'vitest';
 import { importRecords } from '../../src/ingest/import/import.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
+import { changeNumbers } from '../../src/store/write/changes.ts';
 import { numbersUpTo, until } from '../api/live/live-server.ts';
 import { allRecords, indexSources } from '../chain/indexing.ts';
 import { freshFolder } from '../fresh-folder.ts';
@@ -68,7 +69,7 @@ async function historyProblems(client: pg.ClientBase): Promise<readonly string[]
   const position = await readPosition(client);
   const { rows } = await client.query(
     `select count(*)::float8 as rows, count(distinct position)::float8 as positions, max(position)::float8 as last,
-       count(*) filter (where change = 'created')::float8 as created, count(distinct message_id)::float8 as messages
+       count(*) filter (where change = ${changeNumbers.created})::float8 as created, count(distinct message_id)::float8 as messages
      from history`,
   );
   const { rows: messages } = await client.query('select count(*)::float8 as n from message');

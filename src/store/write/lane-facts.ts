@@ -99,14 +99,14 @@ export async function writeRootFacts(client: ClientBase, facts: readonly RootFac
   return { ranges: await rangesOfRoots(client, roots), hasNew };
 }
 
-const rootFactColumns = {
+export const rootFactColumns = {
   ...observationColumns,
   kind: 'smallint',
   merkle_root: 'bytea',
   fact_id: 'bytea',
   body: 'bytea',
 } as const satisfies CopyColumns;
-const laneFactColumns = { ...rootFactColumns, ...rangeColumns } as const satisfies CopyColumns;
+export const laneFactColumns = { ...rootFactColumns, ...rangeColumns } as const satisfies CopyColumns;
 
 /** Inserts the rows that are not stored yet; whether there were any. COPY would fail on the others. */
 async function insertNew<Columns extends CopyColumns>(

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { Attempt, Attempts, Failures } from '../../../src/api/routes/history-schema.ts';
 import type { Message } from '../../../src/domain/message.ts';
+import { kindNumbers } from '../../../src/store/facts/kinds.ts';
 import { type RunningServer, startServer } from '../../api/running-server.ts';
 import { startNodeProxy } from '../../chain/node-proxy.ts';
 import { lanescan } from '../../cli/program.ts';
@@ -231,7 +232,7 @@ describe('lanescan show', () => {
 
 test('a store that was indexed before reads in how executions failed, as pending slots that progress shows meanwhile', async () => {
   const client = await connectForTest(server.store.url);
-  await client.query(`delete from fact where kind = 'ExecutionDetails'`);
+  await client.query(`delete from fact where kind = ${kindNumbers.ExecutionDetails}`);
   await client.query('update index_network set lacks_attempts = true');
   expect((await attemptsOf(messageOf(0))).map(({ reason }) => reason)).toEqual([null]);
   // Held up: the endpoint answers for no transaction.

@@ -7,6 +7,7 @@ import { parseSearch } from '../../../src/domain/filters/search-parameters.ts';
 import { foldFacts } from '../../../src/domain/fold.ts';
 import { statusRank } from '../../../src/domain/lifecycle.ts';
 import { type Message, summaryKeys, wireRecord } from '../../../src/domain/message.ts';
+import { hashText } from '../../../src/store/facts/hash-bytes.ts';
 import { openStore, type Store } from '../../../src/store/store.ts';
 import type { OrphanedBlock } from '../../../src/store/write/lane-facts.ts';
 import { dataTables, emptyTables, openTestStore } from '../../database.ts';
@@ -70,11 +71,15 @@ interface HistoryRow {
 }
 async function history(message?: Message): Promise<HistoryRow[]> {
   const { rows } = await client.query(
-    `select position, encode(message_id, 'hex') as id, change, status, previous_status, occurred_at,
-            uint64(network)::text as network, block_number, transaction_hash
+    `select position, encode(message_id, 'hex') as id, (array['created', 'updated', 'removed'])[change] as change,
+            status, previous_status, occurred_at, uint64(network)::text as network, block_number, transaction
      from history order by position`,
   );
-  return message ? rows.filter(({ id }) => id === idOf(message)) : rows;
+  const all = rows.map(({ transaction, ...row }) => ({
+    ...row,
+    transaction_hash: transaction === null ? null : hashText(transaction),
+  }));
+  return message ? all.filter(({ id }) => id === idOf(message)) : all;
 }
 
 /** Every order of some things. */
