@@ -82,6 +82,11 @@ create index message_token_by_dest_lane on new_message_token
   (search_key(dest_token, null, source_selector, dest_selector), sort_key);
 create index message_token_by_pool_lane on new_message_token
   (search_key(source_pool, null, source_selector, dest_selector), sort_key);
+-- With an actor: a common token is seldom one that a certain sender sends.
+create index message_token_by_source_sender on new_message_token
+  (search_key(source_token, sender_beginning, null, null), sort_key);
+create index message_token_by_source_receiver on new_message_token
+  (search_key(receiver_beginning, source_token, null, null), sort_key);
 
 -- Equal keys share an entry, so that an index of the message id alone takes a third of one of message id and fact id. That
 -- no fact is stored twice is the writer's work: it reads the facts of a message before it adds to them.
