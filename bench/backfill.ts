@@ -6,7 +6,9 @@
  *     npm run bench:backfill -- rates            # 600,000 blocks at 20, 200 and 2 × 200 calls a second, beside Ponder;
  *                                                # 6,000,000 at 200 and 2 × 200, without it
  *     npm run bench:backfill -- rates --no-peer  # the same without Ponder
- *     npm run bench:backfill -- volume           # 100,000 messages in each direction, as fast as it goes
+ *     npm run bench:backfill -- volume           # 100,000 messages in each direction, as fast as it goes, with their bytes
+ *                                                # on disk by table and index
+ *     npm run bench:backfill -- volume --messages 20000      # with fewer of them
  *     npm run bench:backfill -- sparse           # 10,000,000 blocks with hardly any messages
  *
  * The chains are virtual (test/virtual-chain): nothing has to be deployed, and the endpoints keep to a rate and a latency.
@@ -14,17 +16,20 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import { Argument, Command } from 'commander';
 import { openEmbedded } from '../src/store/server/embedded.ts';
 import { openStore } from '../src/store/store.ts';
 import { type CcipChain, type CcipWorld, makeCcipWorld } from '../test/virtual-chain/ccip-chain.ts';
 import { type Provider, startProvider } from '../test/virtual-chain/endpoint.ts';
 import type { EndpointProfile } from '../test/virtual-chain/endpoint-profile.ts';
+import { parseCount } from './arguments.ts';
 import { fetchLogs, type LogFilters } from './backfill/fetch-logs.ts';
 import { runLanescan, type ServedChain } from './backfill/lanescan-run.ts';
 import { runPonder } from './backfill/ponder-run.ts';
 import { meterTraffic, type Traffic } from './backfill/traffic.ts';
 import { installPackage } from './child.ts';
 import { clusterOf, withClient } from './data/database.ts';
+import { printDiskUse, readDiskUse, readWalPosition } from './measurements/disk.ts';
 import { writeParts } from './results-file.ts';
 
 const parts = ['rates', 'volume', 'sparse'] as const;
@@ -36,8 +41,6 @@ const SHORT_BLOCKS = 600_000;
 /** So many that the first seconds, with one question after the other, do not decide. Ponder would take half an hour. */
 const LONG_BLOCKS = 6_000_000;
 const RATE_MESSAGES = 29;
-const VOLUME_MESSAGES = 100_000;
-const VOLUME_BLOCKS = 100_000;
 const SPARSE_BLOCKS = 10_000_000;
 const SPARSE_MESSAGES = 100;
 /** The last quarter of the time may need so much more memory than the second did; what V8 keeps varies by tens of MiB. */
@@ -65,10 +68,15 @@ const distantEndpoint: EndpointProfile = {
   },
 };
 
-const asked = process.argv.slice(2);
-const wanted = parts.filter((part) => asked.includes(part));
-const chosen: readonly Part[] = wanted.length === 0 ? parts : wanted;
-const isBesidePeer = !asked.includes('--no-peer');
+const command = new Command('npm run bench:backfill --')
+  .description('How fast is history read, and how much memory and disk does that take?')
+  .addArgument(new Argument('[parts...]', 'default: all').choices(parts))
+  .option('--no-peer', 'without Ponder')
+  .option('--messages <number>', 'messages in each direction, of the part volume', parseCount, 100_000)
+  .showHelpAfterError('Try: npm run bench:backfill -- --help')
+  .parse();
+const { peer: isBesidePeer, messages: volumeMessages } = command.opts<{ peer: boolean; messages: number }>();
+const chosen = command.args.length === 0 ? parts : parts.filter((part) => command.args.includes(part));
 
 const folder = await mkdtemp(path.join(os.tmpdir(), 'lanescan-bench-'));
 const embedded = await openEmbedded({ dataFolder: path.join(folder, 'data') });
@@ -176,15 +184,16 @@ function printRate(name: string, lanescan: Reading, ponder: Reading | undefined)
 // ---- Volume and memory
 
 async function measureVolume(): Promise<object> {
-  const world = makeCcipWorld({ blocks: VOLUME_BLOCKS, messages: VOLUME_MESSAGES, messagesPerRoot: 25 });
-  const filters: LogFilters[] = [];
-  const { ms, mebibytesByQuarter, calls, fetchMs } = await indexBoth(world, 2 * VOLUME_MESSAGES, filters);
-  const messages = 2 * VOLUME_MESSAGES;
+  // A block has one message in each direction.
+  const world = makeCcipWorld({ blocks: volumeMessages, messages: volumeMessages, messagesPerRoot: 25 });
+  const messages = 2 * volumeMessages;
+  const { ms, mebibytesByQuarter, calls, fetchMs, disk } = await indexBoth(world, messages);
   console.log(
     `${messages.toLocaleString('en')} messages: ${(ms / 1000).toFixed(1)} s, ` +
       `${Math.round((messages * 1000) / ms).toLocaleString('en')} a second, ${calls.toLocaleString('en')} calls; ` +
       `fetching the same logs alone: ${(fetchMs / 1000).toFixed(1)} s`,
   );
+  printDiskUse(disk);
   printMemory(mebibytesByQuarter);
   return {
     messages,
@@ -193,6 +202,7 @@ async function measureVolume(): Promise<object> {
     ratioToFetch: rounded(ms / fetchMs),
     calls,
     residentMiBByQuarter: mebibytesByQuarter,
+    disk,
   };
 }
 
@@ -212,7 +222,8 @@ async function measureSparse(): Promise<object> {
   };
 }
 
-async function indexBoth(world: CcipWorld, messages: number, filters: LogFilters[] = []) {
+async function indexBoth(world: CcipWorld, messages: number) {
+  const filters: LogFilters[] = [];
   const served = [
     { chain: world.a, providers: [await startProvider(world.a)] },
     { chain: world.b, providers: [await startProvider(world.b)] },
@@ -230,11 +241,13 @@ async function indexBoth(world: CcipWorld, messages: number, filters: LogFilters
       };
     }
     const database = await createDatabase();
+    const walFrom = await withClient(database, readWalPosition);
     const run = await runLanescan(folder, database, served, { requestsPerSecond: 10_000 });
+    const disk = await withClient(database, (client) => readDiskUse(client, messages, walFrom));
     await checkMessages(database, messages);
     const { calls } = readTraffic();
     const fetchMs = await fetchLogs(folder, filters);
-    return { ...run, calls, fetchMs };
+    return { ...run, calls, fetchMs, disk };
   } finally {
     for (const provider of providers) await provider.close();
   }

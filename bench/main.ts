@@ -15,7 +15,8 @@ import path from 'node:path';
 import { openEmbedded } from '../src/store/server/embedded.ts';
 import { installPackage } from './child.ts';
 import { shareInUse } from './cpu.ts';
-import { clusterOf, readSizes, withClient } from './data/database.ts';
+import { clusterOf, withClient } from './data/database.ts';
+import { readDiskUse } from './measurements/disk.ts';
 import { measureCombinations } from './measurements/measure-combinations.ts';
 import { measureConnections } from './measurements/measure-connections.ts';
 import { measureEndurance } from './measurements/measure-endurance.ts';
@@ -92,7 +93,7 @@ async function measure(rig: Rig): Promise<void> {
   }
   for (const size of isWanted('searches', 'pages', 'connections', 'combinations') ? sizes : []) {
     const database = await rig.database(size);
-    findings.sizes.push({ size, ...(await readSizes(database.url)) });
+    findings.sizes.push(await withClient(database.url, (client) => readDiskUse(client, size, null)));
     const profile = options.profileFolder;
     const server = await startLanescan({
       url: database.url,

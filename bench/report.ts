@@ -3,6 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { cpuOf } from './interleave.ts';
+import { type DiskUse, printDiskUse } from './measurements/disk.ts';
 import { type CombinationsResult, ROWS_BOUND } from './measurements/measure-combinations.ts';
 import type { ConnectionsResult } from './measurements/measure-connections.ts';
 import type { EnduranceResult } from './measurements/measure-endurance.ts';
@@ -14,7 +15,7 @@ import { machineFacts } from './results-file.ts';
 import type { RunSettings } from './rig.ts';
 
 export interface Findings {
-  readonly sizes: { size: number; total: number; parts: Record<string, number> }[];
+  readonly sizes: DiskUse[];
   readonly searches: SearchResult[];
   readonly connections: ConnectionsResult[];
   readonly peers: PeersResult[];
@@ -48,18 +49,16 @@ export interface Verdict {
 const MOST_FOR_OTHERS = 0.2;
 
 export function printTable(findings: Findings): void {
-  for (const { size, total } of findings.sizes) {
-    const bytes = total / size;
+  for (const { messages, bytesPerMessage } of findings.sizes)
     console.log(
-      `${count(size)} messages: ${Math.round(bytes)} bytes a message on disk; 10,000,000 take ${(bytes / 100).toFixed(0)} GB`,
+      `${count(messages)} messages: ${bytesPerMessage} bytes a message on disk; 10,000,000 take ${(bytesPerMessage / 100).toFixed(0)} GB`,
     );
-  }
   printSearches(findings.searches);
   for (const result of findings.connections) printConnections(result);
   printPeers(findings.peers);
   for (const result of findings.combinations) printCombinations(result);
   printGrowth(findings.growth);
-  for (const { records, standings, ratios, memoryMb } of findings.imports) {
+  for (const { records, standings, ratios, memoryMb, disk } of findings.imports) {
     console.log(`\nImport of ${count(records)} records`);
     for (const { name, rate } of standings)
       console.log(`  ${name.padEnd(28)}${count(rate).padStart(10)} records/s`);
@@ -67,6 +66,7 @@ export function printTable(findings: Findings): void {
       `  beside COPY of the messages ${ratios.messages.toFixed(2)}, of all rows ${ratios.allRows.toFixed(2)}; ` +
         `memory in tenths of the way ${memoryMb.join(' ')} MB`,
     );
+    printDiskUse(disk);
   }
   for (const result of findings.endurance) {
     const { afterFirstMinute, most, end } = result.memoryMb;

@@ -301,16 +301,3 @@ function inBucketOrder(_text: string, list: string): string {
   const pairs = list.match(/\d+, \d+/g) ?? [];
   return `"histogram": [${pairs.sort().join(', ')}]`;
 }
-
-/** Bytes on disk by table and index. */
-export async function readSizes(url: string): Promise<{ total: number; parts: Record<string, number> }> {
-  return withClient(url, async (client) => {
-    const { rows } = await client.query(
-      `select c.relname as name, pg_table_size(c.oid)::float8 as bytes from pg_class c
-       join pg_namespace n on n.oid = c.relnamespace
-       where n.nspname = 'public' and c.relkind in ('r', 'i') order by 2 desc`,
-    );
-    const parts = Object.fromEntries(rows.map(({ name, bytes }) => [name, bytes]));
-    return { total: rows.reduce((sum, { bytes }) => sum + bytes, 0), parts };
-  });
-}

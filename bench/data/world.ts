@@ -55,7 +55,7 @@ export interface Envelope {
 // ---- Numbers from numbers
 
 /** Thirty-two bits that look random; for a fixed salt no two `n` have the same. */
-function mix(n: number, salt: number): number {
+export function mix(n: number, salt: number): number {
   let h = (n ^ Math.imul(salt + 1, 0x9e3779b1)) >>> 0;
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
   h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
@@ -74,6 +74,9 @@ export function hexOf(n: number, salt: number, words: number): string {
   return text;
 }
 
+/** The transaction that executes message `n`. */
+export const executionTransaction = (n: number) => `0x${hexOf(n, 4, 8)}`;
+
 const nineDigits = (number: number) => String(number % 1_000_000_000).padStart(9, '0');
 
 /** Of decimal digits only: an EVM address without letters is its own checksum, which would take longest of all. */
@@ -88,7 +91,8 @@ const singleSender = (number: number) => account(3, number);
 const busyReceiver = (number: number) => account(4, number);
 const ordinaryReceiver = (number: number) => account(5, number);
 const person = (number: number) => account(6, number);
-const contract = (number: number) => account(7, number);
+/** Numbers below 1,000 that no lane, cast or other contract has are free. */
+export const contract = (number: number) => account(7, number);
 export const unknownAccount = (number: number) => account(8, number);
 
 // ---- Lanes
@@ -289,7 +293,7 @@ export function createWorld(size: number): World {
         receiver,
         origin: isPerson ? sender : person(mix(n, 12) % ordinarySenders),
         sendTransaction: transactionOf(n),
-        receiptTransaction: status === 'SUCCESS' || status === 'FAILED' ? `0x${hexOf(n, 4, 8)}` : null,
+        receiptTransaction: status === 'SUCCESS' || status === 'FAILED' ? executionTransaction(n) : null,
         status,
         isReady,
         token: mix(n, 13) % 2 === 0 ? Math.floor(TOKENS_PER_LANE * (mix(n, 14) / 2 ** 32) ** 2) : null,

@@ -10,6 +10,7 @@ import { checkCount, recordLine, runImport, writeRows } from '../import-run.ts';
 import { interleave, ratioOf, type Standing, type Subject } from '../interleave.ts';
 import type { Rig } from '../rig.ts';
 import { residentBytes } from '../server.ts';
+import { type DiskUse, readDiskUse, readWalPosition } from './disk.ts';
 
 export interface ImportResult {
   readonly records: number;
@@ -18,6 +19,8 @@ export interface ImportResult {
   readonly ratios: { readonly messages: number; readonly allRows: number };
   /** Resident megabytes of the importer at each tenth of its way; the first is its start. */
   readonly memoryMb: readonly number[];
+  /** Of the last import. */
+  readonly disk: DiskUse;
 }
 
 const DATABASE = 'bench_import';
@@ -35,6 +38,7 @@ export async function measureImport(rig: Rig, records: number, rounds: number): 
     await writeRows(files[table], records, (row) => row[table]);
   const url = rig.cluster.url(DATABASE);
   let memoryMb: readonly number[] = [];
+  let disk: DiskUse | undefined;
   const copy = async (...tables: readonly { into: string; file: string }[]) =>
     withClient(url, async (client) => {
       const clock = database();
@@ -78,7 +82,9 @@ export async function measureImport(rig: Rig, records: number, rounds: number): 
             memory.push(Math.round(bytes / 2 ** 20));
             cpu = { ...importer.stop(), ...clock.stop() };
           };
+          const walFrom = await withClient(url, readWalPosition);
           await runImport({ url, file: files.records, log: rig.logFile('import'), watch });
+          disk = await withClient(url, (client) => readDiskUse(client, records, walFrom));
           memoryMb = Array.from(
             { length: 10 },
             (_, tenth) => memory[Math.floor((memory.length * tenth) / 10)] ?? 0,
@@ -92,6 +98,7 @@ export async function measureImport(rig: Rig, records: number, rounds: number): 
   try {
     const standings = await interleave(subjects, rounds);
     const ours = standings.get('lanescan import');
+    if (!disk) throw new Error('No import was measured.');
     return {
       records,
       standings: [...standings.values()],
@@ -100,6 +107,7 @@ export async function measureImport(rig: Rig, records: number, rounds: number): 
         allRows: ratioOf(ours, standings.get('COPY of all rows')) ?? 0,
       },
       memoryMb,
+      disk,
     };
   } finally {
     await dropDatabase(rig.cluster, DATABASE);

@@ -17,7 +17,7 @@ import {
   statusRank,
   usesVerifiers,
 } from './lifecycle.ts';
-import { contractKeys, type Message, type Verifiers } from './message.ts';
+import { contractKeys, type ExtensionFields, type Message, type Verifiers } from './message.ts';
 import { completeSent, foldExtensionFields } from './records/completion.ts';
 import { sentStage, snapshotStage } from './timeline.ts';
 import { compareObservations, compareText, greatest } from './total-order.ts';
@@ -44,15 +44,57 @@ export function foldFacts(facts: readonly Fact[]): Message | undefined {
     claims.filter(({ blockNumber }) => blockNumber === SNAPSHOT_BLOCK),
     compareSendClaims,
   );
-  const sent = snapshot && claim !== snapshot ? completeSent(claim.message, snapshot.message) : claim.message;
+  const sent =
+    snapshot && claim !== snapshot
+      ? completeSent(sentFields(claim.message), snapshot.message)
+      : claim.message;
 
   const { verifiers, wasVerified } = foldVerifiers(facts, sent);
-  const { verifiers: _, ...message } = sent;
+  return inWireOrder(
+    sent,
+    verifiers && settledBy(facts, verifiers, sent),
+    foldOutcome(facts, sent, wasVerified),
+    foldExtensionFields(facts),
+  );
+}
+
+/** The fields one by one, in wire order: the record is stored without being copied once more. */
+function inWireOrder(
+  sent: SentMessage,
+  verifiers: Verifiers | null,
+  { reportedStatus, ...outcome }: Outcome,
+  extension: ExtensionFields,
+): Message {
   return {
-    ...message,
-    verifiers: verifiers && settledBy(facts, verifiers, sent),
-    ...foldOutcome(facts, sent, wasVerified),
-    ...foldExtensionFields(facts),
+    messageId: sent.messageId,
+    origin: sent.origin,
+    sender: sent.sender,
+    receiver: sent.receiver,
+    status: outcome.status,
+    sourceNetworkInfo: sent.sourceNetworkInfo,
+    destNetworkInfo: sent.destNetworkInfo,
+    sendTransactionHash: sent.sendTransactionHash,
+    sendTimestamp: sent.sendTimestamp,
+    nonce: sent.nonce,
+    sequenceNumber: sent.sequenceNumber,
+    onramp: sent.onramp,
+    routerAddress: sent.routerAddress,
+    sendBlockNumber: sent.sendBlockNumber,
+    sendLogIndex: sent.sendLogIndex,
+    receiptTransactionHash: outcome.receiptTransactionHash,
+    receiptTimestamp: outcome.receiptTimestamp,
+    deliveryTime: outcome.deliveryTime,
+    data: sent.data,
+    tokenAmounts: sent.tokenAmounts,
+    extraArgs: sent.extraArgs,
+    readyForManualExecution: outcome.readyForManualExecution,
+    version: sent.version,
+    finality: sent.finality,
+    verifiers,
+    executor: sent.executor,
+    fees: sent.fees,
+    ...extension,
+    ...(reportedStatus !== undefined && { reportedStatus }),
   };
 }
 
@@ -100,6 +142,7 @@ function reaches(fact: SeenFact, message: Message): boolean {
 type SeenFact = Exclude<Fact, { kind: 'Snapshot' }>;
 
 interface SendClaim {
+  /** With members that are not of the sending: the record takes over only those that are. */
   readonly message: SentMessage;
   /** A chain outranks a snapshot; of a chain's facts, the later block does (the earlier is an orphan). */
   readonly blockNumber: number;
@@ -110,7 +153,7 @@ const SNAPSHOT_BLOCK = -1;
 
 function sendClaim(fact: Extract<Fact, { kind: 'Sent' | 'Snapshot' }>): SendClaim {
   return {
-    message: sentFields(fact.message),
+    message: fact.message,
     blockNumber: fact.kind === 'Sent' ? fact.seen.blockNumber : SNAPSHOT_BLOCK,
   };
 }
@@ -132,7 +175,9 @@ function compareSendClaims(a: SendClaim, b: SendClaim): number {
   );
 }
 
-function content({ message: { verifiers: _, ...content } }: SendClaim) {
+/** What was sent. Verifiers are folded by themselves. */
+function content({ message }: SendClaim) {
+  const { verifiers: _, ...content } = sentFields(message);
   return content;
 }
 

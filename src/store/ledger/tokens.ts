@@ -54,8 +54,11 @@ export function createTokenLedger(withReader: UseClient, withWriter: UseClient) 
 /** Changes of the history in one transaction. */
 const CHANGES_AT_ONCE = 2_000;
 
-/** Records are canonical JSON: within a text value, the quotes of this pattern would be escaped. */
-const FEE_TOKEN = '"fixedFeesDetails":\\{"tokenAddress":"([^"\\\\]+)"';
+/**
+ * The text before the fee token of a record. Records are canonical JSON: within a text value, its quotes would be escaped.
+ * PostgreSQL finds a fixed text in a tenth of the time of a regular expression.
+ */
+const BEFORE_FEE_TOKEN = '"fixedFeesDetails":{"tokenAddress":"';
 
 async function discoverTokens(client: ClientBase): Promise<boolean> {
   const { rows: waiting } = await client.query(
@@ -85,16 +88,16 @@ async function namedTokens(client: ClientBase, after: bigint, last: bigint): Pro
   const range = [String(after), String(last)];
   const { rows: transferred } = await client.query(
     `with changed as (${changed})
-     select source_selector::text as network, encode(source_token, 'hex') as bytes
+     select distinct network::text, encode(token, 'hex') as bytes
      from message_token join changed using (message_id)
-     union select dest_selector::text, encode(dest_token, 'hex') from message_token join changed using (message_id)`,
+     cross join lateral (values (source_selector, source_token), (dest_selector, dest_token)) as ends (network, token)`,
     range,
   );
   const { rows: paid } = await client.query(
     `with changed as (${changed})
-     select distinct source_selector::text as network, substring(record from $3) as address
+     select distinct source_selector::text as network, split_part(split_part(record, $3, 2), '"', 1) as address
      from message join changed using (message_id)`,
-    [...range, FEE_TOKEN],
+    [...range, BEFORE_FEE_TOKEN],
   );
   const found = new Map<string, TokenKey>();
   for (const { network: stored, bytes, address } of [...transferred, ...paid]) {

@@ -21,10 +21,13 @@ import {
   messageColumns,
   messageIdArray,
   messageRow,
+  outcomeKeys,
+  sendTextOf,
   storedSelector,
   type TokenRow,
   tokenColumns,
   tokenRows,
+  tokensTextOf,
 } from './message-row.ts';
 import { type CountedMessage, updateStatistics } from './statistics.ts';
 
@@ -91,24 +94,35 @@ export async function writeChanges(
     client,
     changed.filter(({ change }) => change === 'removed').map(({ known }) => known.id),
   );
-  const outdated = changed.filter(({ known }) => known.stored).map(({ known }) => known.id);
-  if (outdated.length > 0) {
-    await client.query('delete from message where message_id = any($1)', [messageIdArray(outdated)]);
-    await client.query('delete from message_token where message_id = any($1)', [messageIdArray(outdated)]);
-  }
   const recordedAt = new Date().toISOString();
-  const messageValues: CopyValue[][] = [];
+  const messages: PlacedRow[] = [];
+  const outcomes: PlacedRow[] = [];
+  const outdated: string[] = [];
   const tokens: TokenRow[] = [];
+  const outdatedTokens: string[] = [];
   const historyValues: CopyValue[][] = [];
   changed.forEach((change, index) => {
+    const { known, message, row, isSnapshot } = change;
+    const { id, stored } = known;
     const changePosition = position + BigInt(index) + 1n;
     historyValues.push(historyRow(change, changePosition, recordedAt, removedRecords));
-    if (!change.message || !change.row) return;
-    const { row, isSnapshot } = change;
-    messageValues.push([changePosition, isSnapshot, ...rowKeys.map((key) => row[key])]);
-    tokens.push(...tokenRows(change.message));
+    const isSameSend = row !== undefined && stored?.sendText === sendTextOf(row);
+    if (stored && !isSameSend) outdated.push(id);
+    if (row) (isSameSend ? outcomes : messages).push({ row, isSnapshot, position: changePosition });
+    const rows = message ? tokenRows(message) : [];
+    if (stored && stored.tokensText === tokensTextOf(rows)) return;
+    if (stored && stored.tokensText !== '') outdatedTokens.push(id);
+    tokens.push(...rows);
   });
-  await copyRows(client, 'message', MESSAGE_COLUMNS, messageValues);
+  await deleteMessages(client, 'message', outdated);
+  await deleteMessages(client, 'message_token', outdatedTokens);
+  await updateOutcomes(client, outcomes);
+  await copyRows(
+    client,
+    'message',
+    MESSAGE_COLUMNS,
+    messages.map((placed) => [placed.position, placed.isSnapshot, ...rowKeys.map((key) => placed.row[key])]),
+  );
   await writeTokens(client, tokens);
   await copyRows(client, 'history', historyColumns, historyValues);
   await updateStatistics(
@@ -126,6 +140,56 @@ export async function writeChanges(
     await client.query('analyze message, message_token, lane_fact');
   }
 }
+
+interface PlacedRow {
+  readonly row: MessageRow;
+  readonly isSnapshot: boolean;
+  /** Of the change in the history. */
+  readonly position: bigint;
+}
+
+async function deleteMessages(
+  client: ClientBase,
+  table: 'message' | 'message_token',
+  ids: readonly string[],
+): Promise<void> {
+  if (ids.length === 0) return;
+  await client.query(`delete from ${table} where message_id = any($1)`, [messageIdArray(ids)]);
+}
+
+/**
+ * Updates what changes in the life of a message. An update that sets no column of an index lets PostgreSQL remove the entry of
+ * the version before when the page of the index is full; after a delete and an insert it would split the page.
+ */
+async function updateOutcomes(client: ClientBase, outcomes: readonly PlacedRow[]): Promise<void> {
+  if (outcomes.length === 0) return;
+  const rows = outcomes.map(({ row }) => row);
+  const shortKeys = outcomeKeys.filter((key) => key !== 'record');
+  await client.query(UPDATE_OUTCOMES, [
+    messageIdArray(rows.map(({ messageId }) => messageId)),
+    outcomes.map(({ position }) => position),
+    outcomes.map(({ isSnapshot }) => isSnapshot),
+    // One text, because the driver would escape each quote in an array of texts.
+    rows.map(({ record }) => record).join(BETWEEN_RECORDS),
+    ...shortKeys.map((key) => rows.map((row) => row[key])),
+  ]);
+}
+
+/** A control character: JSON texts have it only as an escape sequence. */
+const BETWEEN_RECORDS = '\u0001';
+
+const UPDATE_OUTCOMES = (() => {
+  const short = outcomeKeys.filter((key) => key !== 'record').map((key) => messageColumns[key]);
+  const names = short.map(([column]) => column);
+  const arrays = short.map(([, type], index) => `$${index + 5}::${type === 'bytea' ? 'text' : type}[]`);
+  const values = short.map(([column, type]) =>
+    type === 'bytea' ? `${column} = decode(o.${column}, 'hex')` : `${column} = o.${column}`,
+  );
+  return `update message m set position = o.position, is_snapshot = o.is_snapshot, record = o.record, ${values.join(', ')}
+    from unnest($1::bytea[], $2::bigint[], $3::boolean[], string_to_array($4::text, chr(1)), ${arrays.join(', ')})
+      as o (message_id, position, is_snapshot, record, ${names.join(', ')})
+    where m.message_id = o.message_id`;
+})();
 
 export async function writeTokens(client: ClientBase, tokens: readonly TokenRow[]): Promise<void> {
   const values = tokens.map((token) => tokenKeys.map((key) => token[key]));

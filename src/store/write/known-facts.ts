@@ -15,13 +15,16 @@ import { detailsPlace, factColumnsWithoutDetails, factId, readMessageFact } from
 import { readWith } from '../reads/reads.ts';
 import { KEPT_ATTEMPTS, readEarlierIds } from './earlier-attempts.ts';
 import { rangesCovering } from './lane-facts.ts';
-import { type MessageRow, messageIdArray } from './message-row.ts';
+import { type MessageRow, messageIdArray, SEND_TEXT, TOKENS_TEXT } from './message-row.ts';
 import type { CountedMessage } from './statistics.ts';
 
 export interface StoredMessage {
   readonly digest: string;
   readonly isSnapshot: boolean;
   readonly counted: CountedMessage;
+  /** `sendTextOf` of the row, and `tokensTextOf` of its tokens. */
+  readonly sendText: string;
+  readonly tokensText: string;
 }
 
 /** Of one message: its stored row, its stored facts, and the new ones. */
@@ -46,16 +49,19 @@ export async function readStored(client: ClientBase, ids: readonly string[]) {
     `select encode(message_id, 'hex') as id, encode(digest, 'hex') as digest, is_snapshot as "isSnapshot",
             source_selector as "sourceSelector", dest_selector as "destSelector", encode(onramp, 'hex') as onramp,
             sequence_number as "sequenceNumber", to_char(sent_at at time zone 'UTC', 'YYYY-MM-DD') as day, status, ready,
-            delivery_ms as "deliveryMs"
-     from message where message_id = any($1)`,
+            delivery_ms as "deliveryMs", ${SEND_TEXT} as "sendText",
+            (select ${TOKENS_TEXT} from message_token t where t.message_id = m.message_id) as "tokensText"
+     from message m where message_id = any($1)`,
     [messageIdArray(ids)],
   );
   return new Map(
-    rows.map(({ id, digest, isSnapshot, deliveryMs, ...counted }) => [
+    rows.map(({ id, digest, isSnapshot, sendText, tokensText, deliveryMs, ...counted }) => [
       id,
       {
         digest,
         isSnapshot,
+        sendText,
+        tokensText,
         counted: { ...counted, deliveryMs: deliveryMs === null ? null : Number(deliveryMs) },
       },
     ]),

@@ -52,6 +52,51 @@ export const tokenColumns: ColumnsOf<TokenRow> = {
   sourcePool: ['source_pool', 'bytea'],
 };
 
+/** The columns that follow from the sending of a message alone. They change with a reorganisation, others with each status. */
+const sendKeys = [
+  'sortKey',
+  'sourceSelector',
+  'destSelector',
+  'sequenceNumber',
+  'finality',
+  'sender',
+  'receiver',
+  'origin',
+  'onramp',
+  'sendTransaction',
+] as const satisfies readonly (keyof MessageRow)[];
+
+/** The columns that an update sets when only the outcome of a message has changed. */
+export const outcomeKeys = (Object.keys(messageColumns) as (keyof MessageRow)[]).filter(
+  (key) => key !== 'messageId' && key !== 'sentAt' && !(sendKeys as readonly string[]).includes(key),
+);
+
+const textSql = <Key extends string>(
+  columns: Readonly<Record<Key, readonly [string, ColumnType]>>,
+  keys: readonly Key[],
+) =>
+  keys
+    .map((key) => columns[key])
+    .map(([column, type]) => (type === 'bytea' ? `encode(${column}, 'hex')` : `${column}::text`))
+    .join(` || ',' || `);
+
+/** SQL of what `sendTextOf` makes of a row of `message`. */
+export const SEND_TEXT = textSql(messageColumns, sendKeys);
+
+/** Tells whether the columns of the sending have changed. */
+export function sendTextOf(row: MessageRow): string {
+  return sendKeys.map((key) => row[key]).join();
+}
+
+const tokenKeys = (Object.keys(tokenColumns) as (keyof TokenRow)[]).filter((key) => key !== 'messageId');
+
+/** SQL of what `tokensTextOf` makes of the rows of a message in `message_token`. */
+export const TOKENS_TEXT = `coalesce(string_agg(${textSql(tokenColumns, tokenKeys)}, ';' order by token_index), '')`;
+
+export function tokensTextOf(rows: readonly TokenRow[]): string {
+  return rows.map((row) => tokenKeys.map((key) => row[key]).join()).join(';');
+}
+
 export function messageRow(message: Message) {
   const source = message.sourceNetworkInfo.chainFamily;
   const dest = message.destNetworkInfo.chainFamily;

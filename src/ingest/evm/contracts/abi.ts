@@ -7,10 +7,7 @@
  * is also what lets one declaration serve versions that differ only behind them.
  */
 import {
-  type AbiParameter,
   concat,
-  type DecodeAbiParametersReturnType,
-  decodeAbiParameters,
   encodeAbiParameters,
   type ParseAbiParameters,
   parseAbiParameters,
@@ -19,9 +16,10 @@ import {
   toFunctionSelector,
 } from 'viem';
 import type { CallAnswer, ChainLog, ContractCall, Hex } from '../rpc/chain.ts';
+import { compileDecoder, type Decode, type Params, type Values } from './abi-decoder.ts';
 
-export type Params = readonly AbiParameter[];
-export type Values<P extends Params> = DecodeAbiParametersReturnType<P>;
+export type { Params, Values } from './abi-decoder.ts';
+
 type Arguments<P extends Params> = Parameters<typeof encodeAbiParameters<P>>[1];
 
 /** Parameters as Solidity writes them, followed by the structures that they mention. */
@@ -44,6 +42,8 @@ export interface ContractEvent<I extends Params = Params, D extends Params = Par
   readonly topic: Hex;
   readonly indexed: I;
   readonly data: D;
+  readonly decodeIndexed: Decode<I>;
+  readonly decodeData: Decode<D>;
 }
 
 const topics: Hex[] = [];
@@ -60,7 +60,8 @@ function declareEvent<const I extends Written, const D extends Written>(
   const inputs = [...parsed.indexed.map((input) => ({ ...input, indexed: true })), ...parsed.data];
   const topic = toEventSelector({ type: 'event', name, inputs });
   topics.push(topic);
-  return { name, topic, ...parsed };
+  const decodeIndexed = compileDecoder(parsed.indexed);
+  return { name, topic, ...parsed, decodeIndexed, decodeData: compileDecoder(parsed.data) };
 }
 
 /** The values of an event, the indexed ones first. Throws where the log does not have its shape. */
@@ -75,8 +76,7 @@ export function readEvent<I extends Params, D extends Params>(
     );
   }
   // Indexed values are single words, so that the topics in a row are their ABI encoding.
-  const indexed = decodeAbiParameters(event.indexed, topics.length === 0 ? '0x' : concat(topics));
-  return [indexed, decodeAbiParameters(event.data, log.data)];
+  return [event.decodeIndexed(concat(topics)), event.decodeData(log.data)];
 }
 
 /** CCIP 1.2 and 1.5, which share their events. */
@@ -155,6 +155,8 @@ export interface ContractFunction<I extends Params = Params, O extends Params = 
   readonly selector: Hex;
   readonly inputs: I;
   readonly outputs: O;
+  readonly decodeInputs: Decode<I>;
+  readonly decodeOutputs: Decode<O>;
 }
 
 function declareFunction<const I extends Written, const O extends Written>(
@@ -164,7 +166,8 @@ function declareFunction<const I extends Written, const O extends Written>(
 ): ContractFunction<Parsed<I>, Parsed<O>> {
   const parsed = { inputs: parse(inputs), outputs: parse(outputs) };
   const selector = toFunctionSelector({ type: 'function', name, stateMutability: 'view', ...parsed });
-  return { selector, ...parsed };
+  const decodeInputs = compileDecoder(parsed.inputs);
+  return { selector, ...parsed, decodeInputs, decodeOutputs: compileDecoder(parsed.outputs) };
 }
 
 export function callOf<I extends Params>(
@@ -183,7 +186,7 @@ export function answerOf<O extends Params>(
 ): Values<O> | undefined {
   if (answer === undefined) return undefined;
   try {
-    return decodeAbiParameters(callee.outputs, answer);
+    return callee.decodeOutputs(answer);
   } catch {
     return undefined;
   }
@@ -196,7 +199,7 @@ export function argumentsOf<I extends Params>(
 ): Values<I> | undefined {
   if (!input.startsWith(callee.selector)) return undefined;
   try {
-    return decodeAbiParameters(callee.inputs, slice(input, 4));
+    return callee.decodeInputs(slice(input, 4));
   } catch {
     return undefined;
   }

@@ -222,10 +222,11 @@ async function readTimes(node: ChainNode, logs: readonly ChainLog[], blocks: Rea
   const numbers = new Map(logs.map(({ blockHash, blockNumber }) => [blockHash, blockNumber]));
   const stamps = new Map(logs.map(({ blockHash, blockTimestamp }) => [blockHash, blockTimestamp]));
   const unknown = [...numbers].filter(([hash]) => !blocks.has(hash) && stamps.get(hash) === undefined);
-  const headers = unknown.length === 0 ? [] : await node.blocks(unknown.map(([, number]) => number));
+  const asked = unknown.length === 0 ? [] : await node.blocks(unknown.map(([, number]) => number));
+  const headers = new Map(unknown.map(([hash], index) => [hash, asked[index]]));
   const times = new Map<Hex, string>();
   for (const [hash] of numbers) {
-    const header = blocks.get(hash) ?? headers[unknown.findIndex(([missing]) => missing === hash)];
+    const header = blocks.get(hash) ?? headers.get(hash);
     const seconds = header?.timestamp ?? stamps.get(hash);
     if (seconds === undefined || (header && header.hash !== hash)) {
       throw new NodeError(

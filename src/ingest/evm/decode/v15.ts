@@ -2,7 +2,7 @@
  * CCIP 1.2 and 1.5. Every lane has ramps and a commit store of its own, so that what an event leaves out stands in the
  * configuration of its emitter.
  */
-import { decodeAbiParameters, zeroAddress, zeroHash } from 'viem';
+import { zeroAddress, zeroHash } from 'viem';
 import { zeroAddresses } from '../../../domain/addresses.ts';
 import type { TokenAmount } from '../../../domain/message.ts';
 import type { Network } from '../../../domain/networks/networks.ts';
@@ -14,6 +14,7 @@ import {
   UnreadableLogError,
 } from '../../engine/event-facts.ts';
 import * as abi from '../contracts/abi.ts';
+import { compileDecoder } from '../contracts/abi-decoder.ts';
 import type { BatchedCalls } from '../contracts/batched-calls.ts';
 import type { CommitStore, LaneOnRamp, OtherContract } from '../contracts/contracts.ts';
 import type { CallAnswer, ChainLog, Hex } from '../rpc/chain.ts';
@@ -94,8 +95,10 @@ function executable(message: abi.Values<typeof abi.ccipSendRequested.data>[0]) {
 
 type Transfer = Omit<TokenAmount, 'sourceTokenAddress' | 'amount'>;
 
+const decodeSourceTokenData = compileDecoder(abi.sourceTokenData);
+
 function toldTransfer(tokenData: Hex, network: Network, dest: Network): Transfer {
-  const [told] = decodeAbiParameters(abi.sourceTokenData, tokenData);
+  const [told] = decodeSourceTokenData(tokenData);
   return {
     sourcePoolAddress: spelled(told.sourcePoolAddress, network.family, 'token pool'),
     destTokenAddress: spelledToken(told.destTokenAddress, dest.family),

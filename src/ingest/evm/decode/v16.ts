@@ -1,5 +1,5 @@
 /** CCIP 1.6: one on-ramp and one off-ramp a chain, which commits too; destinations of every family. */
-import { decodeAbiParameters, slice, zeroAddress } from 'viem';
+import { slice, zeroAddress } from 'viem';
 import type { Fact } from '../../../domain/facts.ts';
 import type { Message } from '../../../domain/message.ts';
 import {
@@ -13,6 +13,7 @@ import {
   UnreadableLogError,
 } from '../../engine/event-facts.ts';
 import * as abi from '../contracts/abi.ts';
+import { compileDecoder } from '../contracts/abi-decoder.ts';
 import type { BatchedCalls } from '../contracts/batched-calls.ts';
 import type { CommonRamp } from '../contracts/contracts.ts';
 import type { ChainLog, Hex } from '../rpc/chain.ts';
@@ -116,6 +117,13 @@ export const extraArgsTags = {
   suiV1: '0x21ea4ca9',
 } as const;
 
+const decodeExtraArgs = {
+  evmV1: compileDecoder(abi.evmExtraArgsV1),
+  evmV2: compileDecoder(abi.evmExtraArgsV2),
+  svmV1: compileDecoder(abi.svmExtraArgsV1),
+  suiV1: compileDecoder(abi.suiExtraArgsV1),
+};
+
 /**
  * What the sender asked of the execution. Aptos and TON are sent the second form of EVM. Sui's own form has two members
  * more, behind those of EVM's.
@@ -125,15 +133,15 @@ function readExtraArgs(extraArgs: Hex, nonce: bigint): Message['extraArgs'] {
   const encoded = (): Hex => slice(extraArgs, 4);
   switch (tag) {
     case extraArgsTags.evmV1: {
-      const [gasLimit] = decodeAbiParameters(abi.evmExtraArgsV1, encoded());
+      const [gasLimit] = decodeExtraArgs.evmV1(encoded());
       return { gasLimit: gasLimit.toString(), allowOutOfOrderExecution: nonce === 0n };
     }
     case extraArgsTags.evmV2: {
-      const [gasLimit, allowOutOfOrderExecution] = decodeAbiParameters(abi.evmExtraArgsV2, encoded());
+      const [gasLimit, allowOutOfOrderExecution] = decodeExtraArgs.evmV2(encoded());
       return { gasLimit: gasLimit.toString(), allowOutOfOrderExecution };
     }
     case extraArgsTags.svmV1: {
-      const [args] = decodeAbiParameters(abi.svmExtraArgsV1, encoded());
+      const [args] = decodeExtraArgs.svmV1(encoded());
       return {
         computeUnits: args.computeUnits,
         accountIsWritableBitmap: args.accountIsWritableBitmap.toString(),
@@ -143,7 +151,7 @@ function readExtraArgs(extraArgs: Hex, nonce: bigint): Message['extraArgs'] {
       };
     }
     case extraArgsTags.suiV1: {
-      const [args] = decodeAbiParameters(abi.suiExtraArgsV1, encoded());
+      const [args] = decodeExtraArgs.suiV1(encoded());
       return {
         gasLimit: args.gasLimit.toString(),
         allowOutOfOrderExecution: args.allowOutOfOrderExecution,

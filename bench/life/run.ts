@@ -1,0 +1,235 @@
+/**
+ * A run: lives that are written into a store, and measured at the end of each month. It stops between two ticks and goes on
+ * from a file in the data folder.
+ */
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type pg from 'pg';
+import type { EmbeddedDatabase } from '../../src/store/server/embedded.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
+import { type BenchDatabase, type Cluster, clusterOf, createEmpty, withClient } from '../data/database.ts';
+import { readDiskUse } from '../measurements/disk.ts';
+import { attemptsOf, createLives, isAbandoned, type Lives, type Member, START_MS } from './lives.ts';
+import {
+  type Counters,
+  type Measurement,
+  prepareInspection,
+  readBloat,
+  readCounters,
+  summarise,
+} from './measurement.ts';
+import { measureSearches, type SearchTimes } from './searches.ts';
+import { beginning, createTimeline, finalHeight, type NetworkStep, type TimelineState } from './timeline.ts';
+import { checkStore, type Verdict } from './verdict.ts';
+
+export const DATABASE = 'bench_life';
+const HOLDER = 'bench:life';
+/** Longer than any run. Who holds it may take it again. */
+const LEASE_SECONDS = 400 * 86_400;
+const MONTH_MS = 30 * 86_400_000;
+/** About so many of all messages, and more often the few that fail or are in an abandoned block. */
+const SAMPLES = 500;
+const SAMPLES_MULTIPLE = 20;
+const SAVE_INTERVAL_MS = 5_000;
+
+export interface LifeSettings {
+  readonly messages: number;
+}
+
+export interface LifeOptions extends LifeSettings {
+  readonly dataFolder: string;
+  /** The most messages a second; as fast as it goes where it is left out. */
+  readonly messagesPerSecond?: number | undefined;
+  readonly isStopping?: () => boolean;
+  readonly onProgress?: (messages: number, measurement: Measurement | undefined) => void;
+}
+
+export interface LifeResult {
+  readonly measurements: readonly Measurement[];
+  readonly verdict: Verdict;
+}
+
+/** What the file in the data folder has. */
+interface Progress {
+  readonly settings: LifeSettings;
+  readonly timeline: TimelineState;
+  readonly sample: readonly Member[];
+  readonly measurements: readonly Measurement[];
+  /** Of all runs, without the time between them. */
+  readonly seconds: number;
+  /** Counters of the empty store, and at the latest measurement. */
+  readonly first: Counters;
+  readonly latest: Counters;
+}
+
+/** Runs to the end; undefined where it was stopped before. */
+export async function runLife(
+  embedded: EmbeddedDatabase,
+  options: LifeOptions,
+): Promise<LifeResult | undefined> {
+  const cluster = clusterOf(embedded);
+  const file = path.join(options.dataFolder, 'life.json');
+  const progress = readProgress(file, options) ?? (await begin(cluster, options));
+  const lives = createLives(options.messages);
+  const url = cluster.url(DATABASE);
+  const store = await openStore({ place: { url }, access: 'write' });
+  try {
+    return await withClient(url, async (client) => {
+      const end = await writeLives(store, client, lives, progress, file, options);
+      if (!end) return undefined;
+      return { measurements: end.measurements, verdict: await checkStore(store, lives, end.sample) };
+    });
+  } finally {
+    await store.close();
+  }
+}
+
+function readProgress(file: string, { messages }: LifeSettings): Progress | undefined {
+  if (!existsSync(file)) return undefined;
+  const progress = JSON.parse(readFileSync(file, 'utf8')) as Progress;
+  if (progress.settings.messages !== messages)
+    throw new Error(
+      `${path.dirname(file)} has a run of ${progress.settings.messages} messages. Choose another --data or the same --messages.`,
+    );
+  return progress;
+}
+
+async function begin(cluster: Cluster, { messages }: LifeSettings): Promise<Progress> {
+  await createEmpty(cluster, DATABASE);
+  const first = await withClient(cluster.url(DATABASE), readCounters);
+  const settings = { messages };
+  return { settings, timeline: beginning, sample: [], measurements: [], seconds: 0, first, latest: first };
+}
+
+/** The progress at the end; undefined where the run was stopped. */
+async function writeLives(
+  store: Store,
+  client: pg.ClientBase,
+  lives: Lives,
+  from: Progress,
+  file: string,
+  { messagesPerSecond, isStopping = () => false, onProgress = () => undefined }: LifeOptions,
+): Promise<Progress | undefined> {
+  const isInspectable = await prepareInspection(client);
+  const sample = new Map(from.sample.map((member) => [member.n, member]));
+  const timeline = createTimeline(lives, from.timeline, (member) => {
+    if (isSampled(member.n, lives.world.size)) sample.set(member.n, member);
+  });
+  const writer = createWriter(store);
+  const database: BenchDatabase = {
+    ...{ size: lives.world.size, name: DATABASE, url: '', world: lives.world, cursors: store.cursors },
+  };
+  const began = performance.now();
+  const measurements = [...from.measurements];
+  let { latest } = from;
+  let savedAt = began;
+
+  const seconds = () => from.seconds + (performance.now() - began) / 1000;
+  const progress = (): Progress => ({
+    ...from,
+    ...{ timeline: timeline.state(), sample: [...sample.values()], measurements, latest },
+    seconds: seconds(),
+  });
+  const save = (): void => {
+    // A crash in the middle of a write leaves the former file.
+    writeFileSync(`${file}.new`, JSON.stringify(progress()));
+    renameSync(`${file}.new`, file);
+    savedAt = performance.now();
+  };
+  const monthOf = (at: number) => Math.floor((at - START_MS) / MONTH_MS);
+
+  /** Writes a tick; false after the last. */
+  const writeTick = async (): Promise<boolean> => {
+    const steps = timeline.next();
+    if (!steps) return false;
+    for (const step of steps) await writer.write(step, timeline.at);
+    onProgress(timeline.sent, undefined);
+    if (messagesPerSecond !== undefined) {
+      const dueMs = ((timeline.sent - from.timeline.sent) * 1000) / messagesPerSecond;
+      await delay(Math.max(0, began + dueMs - performance.now()));
+    }
+    return true;
+  };
+
+  const measure = async (month: number | null, searches: SearchTimes): Promise<void> => {
+    const to = await readCounters(client);
+    const before = measurements.at(-1);
+    const stretch = {
+      messages: timeline.sent - (before?.messages ?? 0),
+      seconds: seconds() - (before?.seconds ?? 0),
+      from: latest,
+      to,
+    };
+    const measurement: Measurement = {
+      month,
+      messages: timeline.sent,
+      seconds: Math.round(seconds()),
+      disk: await readDiskUse(client, timeline.sent, from.first.walBytes),
+      ...(await readBloat(client, isInspectable)),
+      since: summarise(stretch),
+      whileWriting: month !== null,
+      searches,
+      residentMebibytes: Math.round(process.memoryUsage.rss() / 2 ** 20),
+    };
+    measurements.push(measurement);
+    latest = to;
+    onProgress(timeline.sent, measurement);
+  };
+
+  if (measurements.at(-1)?.month === null) return from;
+  for (let isGoingOn = true; isGoingOn && !isStopping(); ) {
+    const month = monthOf(timeline.at);
+    isGoingOn = await writeTick();
+    if (isGoingOn && monthOf(timeline.at) > month) {
+      let isSearching = true;
+      const searching = measureSearches(store, database, timeline.sent).finally(() => {
+        isSearching = false;
+      });
+      while (isSearching && isGoingOn) isGoingOn = await writeTick();
+      const searches = await searching;
+      // What is left of a short run is measured at its end.
+      if (timeline.sent < lives.world.size) await measure(month + 1, searches);
+    }
+    if (performance.now() - savedAt > SAVE_INTERVAL_MS) save();
+    if (isGoingOn) continue;
+    await measure(null, await measureSearches(store, database, timeline.sent));
+    save();
+    return progress();
+  }
+  save();
+  return undefined;
+}
+
+function isSampled(n: number, messages: number): boolean {
+  const isEventful = attemptsOf(n).length > 1 || isAbandoned('sent', n) || isAbandoned('executed', n);
+  const samples = isEventful ? SAMPLES * SAMPLES_MULTIPLE : SAMPLES;
+  return n % Math.max(1, Math.floor(messages / samples)) === 0;
+}
+
+/** Records steps as the indexer of each network does, with the blocks that it holds until they are final. */
+function createWriter({ index }: Store) {
+  const leased = new Set<string>();
+  return {
+    async write({ network, facts, orphaned }: NetworkStep, at: number): Promise<void> {
+      if (!leased.has(network)) {
+        if (!(await index.lease(network, HOLDER, LEASE_SECONDS)))
+          throw new Error(`Another process indexes ${network} in this store.`);
+        leased.add(network);
+      }
+      const blocks = new Map(facts.map(({ seen }) => [seen.blockNumber, seen.blockHash]));
+      await index.record(network, HOLDER, {
+        facts,
+        orphaned,
+        blocks: [...blocks].map(([number, hash]) => ({ number, hash })),
+        forgetBelow: finalHeight(at),
+        // The indexer asked the destination for the policy because of this task.
+        tasksDone: facts.flatMap((fact) =>
+          fact.kind === 'VerifierPolicy'
+            ? [{ messageId: fact.messageId.slice(2), kind: 'policy' as const, attempts: 0 }]
+            : [],
+        ),
+      });
+    },
+  };
+}
