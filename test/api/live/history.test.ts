@@ -7,7 +7,6 @@ import type { Fact } from '../../../src/domain/facts.ts';
 import { MAX_HISTORY_ROWS } from '../../../src/domain/filters/query.ts';
 import type { Message } from '../../../src/domain/message.ts';
 import { changeNumbers } from '../../../src/store/write/changes.ts';
-import { changeNumbers } from '../../../src/store/write/changes.ts';
 import {
   fuji,
   hashOf,

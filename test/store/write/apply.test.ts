@@ -577,10 +577,7 @@ describe('a batch that fails', () => {
         makeExecuted(message, true),
         makeSnapshot({ ...makeMessage({ number: 3 }), sendTimestamp: 'some day' }),
       ],
-      [
-        makeRange('Committed', message, 1, 1),
-        { ...makeExecuted(message, true), seen: seenOn(fuji, 0.5) },
-      ],
+      [makeRange('Committed', message, 1, 1), { ...makeExecuted(message, true), seen: seenOn(fuji, 0.5) }],
     ];
     for (const facts of failing) {
       await expect(store.apply(facts, [orphan(makeSent(message))])).rejects.toThrow();
