@@ -89,7 +89,7 @@ function messagesOfTransaction(hash: BytesHex): Sql {
       select message_id from message
       where source_selector = r.source_selector and dest_selector = r.dest_selector and onramp = r.onramp
         and sequence_number between r.from_sequence and r.to_sequence
-      order by source_selector, dest_selector, onramp, sequence_number limit ${MAX_MESSAGES_IN_RANGE}) c`;
+      order by source_selector, dest_selector, sequence_number limit ${MAX_MESSAGES_IN_RANGE}) c`;
   const ofRoot = fixedSql(isFound('merkle_root', 'b.merkle_root'));
   return sql`select f.message_id from fact f where f.kind = ${failed} and ${isTransaction('f.transaction')}
     union all select e.message_id from earlier_attempt e where e.kind = ${failed} and ${isTransaction('e.transaction')}

@@ -100,14 +100,14 @@ select digest, body, encode(message_id, 'hex'), sort_key
       select message_id from message
       where source_selector = r.source_selector and dest_selector = r.dest_selector and onramp = r.onramp
         and sequence_number between r.from_sequence and r.to_sequence
-      order by source_selector, dest_selector, onramp, sequence_number limit 512) c where substr(r.transaction, 1, 7) = $8::bytea and r.transaction = $9::bytea
+      order by source_selector, dest_selector, sequence_number limit 512) c where substr(r.transaction, 1, 7) = $8::bytea and r.transaction = $9::bytea
     union all select c.message_id from root_blessing b cross join lateral (
         select * from lane_fact where substr(merkle_root, 1, 7) = substr(b.merkle_root, 1, 7) and merkle_root = b.merkle_root and network = b.network limit 64) r
       cross join lateral (
       select message_id from message
       where source_selector = r.source_selector and dest_selector = r.dest_selector and onramp = r.onramp
         and sequence_number between r.from_sequence and r.to_sequence
-      order by source_selector, dest_selector, onramp, sequence_number limit 512) c where substr(b.transaction, 1, 7) = $10::bytea and b.transaction = $11::bytea)) offset 0) m
+      order by source_selector, dest_selector, sequence_number limit 512) c where substr(b.transaction, 1, 7) = $10::bytea and b.transaction = $11::bytea)) offset 0) m
       where true
       order by m.sort_key desc, m.message_id desc limit $12)) scans
     order by sort_key desc, message_id desc limit $13) page limit $14;
@@ -157,14 +157,14 @@ select digest, body, encode(message_id, 'hex'), sort_key
       select message_id from message
       where source_selector = r.source_selector and dest_selector = r.dest_selector and onramp = r.onramp
         and sequence_number between r.from_sequence and r.to_sequence
-      order by source_selector, dest_selector, onramp, sequence_number limit 512) c where substr(r.transaction, 1, 7) = $26::bytea and r.transaction = $27::bytea
+      order by source_selector, dest_selector, sequence_number limit 512) c where substr(r.transaction, 1, 7) = $26::bytea and r.transaction = $27::bytea
     union all select c.message_id from root_blessing b cross join lateral (
         select * from lane_fact where substr(merkle_root, 1, 7) = substr(b.merkle_root, 1, 7) and merkle_root = b.merkle_root and network = b.network limit 64) r
       cross join lateral (
       select message_id from message
       where source_selector = r.source_selector and dest_selector = r.dest_selector and onramp = r.onramp
         and sequence_number between r.from_sequence and r.to_sequence
-      order by source_selector, dest_selector, onramp, sequence_number limit 512) c where substr(b.transaction, 1, 7) = $28::bytea and b.transaction = $29::bytea)) offset 0) m
+      order by source_selector, dest_selector, sequence_number limit 512) c where substr(b.transaction, 1, 7) = $28::bytea and b.transaction = $29::bytea)) offset 0) m
       where true
       order by m.sort_key desc, m.message_id desc limit $30) union all (select m.sort_key, m.message_id, m.digest, m.record as body from (select * from message m where m.message_id = any($31::bytea[]) offset 0) m
       where true

@@ -64,8 +64,9 @@ create index message_failed_by_actors_lane on new_message
 
 -- Status 0 to 5: sent, and neither failed nor succeeded yet.
 create index message_in_flight_by_lane on new_message (source_selector, dest_selector, sent_at) where status < 6;
--- Commits cover ranges of sequence numbers; completeness counts them.
-create index message_by_sequence on new_message (source_selector, dest_selector, onramp, sequence_number);
+-- Commits cover ranges of sequence numbers; completeness counts them. The few on-ramps that a lane has had are told apart by
+-- the row.
+create index message_by_sequence on new_message (source_selector, dest_selector, sequence_number);
 -- Committed or blessed, and not yet open to everybody: the few that a passed threshold opens.
 create index message_to_execute on new_message (dest_selector, sent_at) where status in (2, 3) and not ready;
 -- The same with failed ones: on Solana these open only when the lane's delay has passed.
