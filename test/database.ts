@@ -140,17 +140,23 @@ export interface TestDatabase {
 let databases = 0;
 
 /**
- * A database of its own, migrated (or, on request, empty). Its sessions may write whatever the schema is, unless only
- * those shall that declare it by themselves.
+ * A database of its own, migrated (or, on request, empty, or with the same files as another one, which nobody may be using).
+ * Its sessions may write whatever the schema is, unless only those shall that declare it by themselves.
  */
 export async function createTestDatabase({
   empty = false,
+  copyOf,
   declaresSchema = true,
+}: {
+  empty?: boolean;
+  copyOf?: TestDatabase;
+  declaresSchema?: boolean;
 } = {}): Promise<TestDatabase> {
   const host = await databaseHost();
   const name = `${TEST_DATABASES}${process.pid}_${++databases}`;
   if (!isCluster(host)) {
-    const template = empty ? 'template1' : TEMPLATE;
+    const original = copyOf && new URL(copyOf.url).pathname.slice(1);
+    const template = original ?? (empty ? 'template1' : TEMPLATE);
     // The default strategy writes all pages to the write-ahead log, which takes seven times as long.
     await administer(host, `create database ${name} template ${template} strategy file_copy`);
   } else if (empty) await createClusterDatabase(host, name);

@@ -1,7 +1,8 @@
 /**
  * Schema migrations: forward only, each with a checksum of its text. All pending ones are applied in one transaction. It
  * first locks all writers out (`migration-lock.ts`), and last installs the guard against older writers (`writer-guard.ts`).
- * Only the conversion of a large store (`conversion.ts`) lies between two transactions.
+ * Only the conversion of a large store (`conversion.ts`) lies between two transactions, and each migration that follows it
+ * has one of its own: making all indexes again because the next one had to wait would take too long.
  *
  * Several processes may start at once: an advisory lock lets one migrate while the others wait and then find nothing to do.
  *
@@ -43,6 +44,8 @@ export interface MigrateOptions extends LockOptions {
   readonly upTo?: number;
   /** The migrations to apply; by default those of this program. */
   readonly folder?: URL;
+  /** Pages of an old table that are converted in one transaction. */
+  readonly pagesPerBatch?: number;
 }
 
 /** There is no schema, or no database at all. */
@@ -80,7 +83,7 @@ function latestOf(migrations: readonly Migration[]): number {
  */
 export async function migrate(
   client: ClientBase,
-  { upTo = Number.POSITIVE_INFINITY, folder, ...options }: MigrateOptions = {},
+  { upTo = Number.POSITIVE_INFINITY, folder, pagesPerBatch, ...options }: MigrateOptions = {},
 ): Promise<MigrationReport> {
   const known = (await readMigrations(folder)).filter(({ number }) => number <= upTo);
   return withMigrationLock(client, options, async () => {
@@ -95,14 +98,17 @@ export async function migrate(
         throw isPermissionError(error) ? await notAllowed(client, first, error) : error;
       });
     };
-    const isBefore = ({ number }: Migration) => number < FIRST_AFTER_CONVERSION;
+    const first = pending.find(({ number }) => number === FIRST_AFTER_CONVERSION);
     const isNew = pending.length === known.length;
-    if (isNew || pending.every(isBefore)) await apply(pending);
+    if (isNew || !first) await apply(pending);
     else {
-      await apply(pending.filter(isBefore));
-      if (pending.some(({ number }) => number === FIRST_AFTER_CONVERSION))
-        await convertTables(client, options);
-      await apply(pending.filter((migration) => !isBefore(migration)));
+      await apply(pending.filter(({ number }) => number < FIRST_AFTER_CONVERSION));
+      await convertTables(client, { ...options, pagesPerBatch }).catch(async (error) => {
+        throw isPermissionError(error) ? await notAllowed(client, first, error) : error;
+      });
+      options.writeLog?.('Making the indexes of the new tables');
+      for (const migration of pending)
+        if (migration.number >= FIRST_AFTER_CONVERSION) await apply([migration]);
     }
     return { applied: pending.map(({ name }) => name), total: latestOf(known) };
   });

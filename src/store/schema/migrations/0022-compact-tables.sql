@@ -55,7 +55,10 @@ create table new_message_token (
   message_id bytea not null,
   source_token bytea not null,
   dest_token bytea not null,
-  source_pool bytea not null
+  source_pool bytea not null,
+  -- The first seven bytes of the sender and the receiver of the message: for searches by a token and one of them.
+  sender_beginning bytea not null,
+  receiver_beginning bytea not null
 );
 
 -- Observations of single messages. A snapshot beside chain facts is a row here, with an id of zeros.

@@ -1,4 +1,4 @@
--- The indexes of the new tables, which then take the place of the old ones. Applied when all rows are converted.
+-- The indexes of the new tables. Applied when all rows are converted; 0024 puts the new tables in the place of the old ones.
 --
 -- An index has the sort key instead of send time and message id, and the first seven bytes of an address or a hash instead
 -- of all of them (with the length, eight bytes): the rest is checked on the row. Nobody can find an address that has seven
@@ -82,6 +82,11 @@ create index message_token_by_dest_lane on new_message_token
   (search_key(dest_token, null, source_selector, dest_selector), sort_key);
 create index message_token_by_pool_lane on new_message_token
   (search_key(source_pool, null, source_selector, dest_selector), sort_key);
+-- With an actor: a common token is seldom one that a certain sender sends.
+create index message_token_by_source_sender on new_message_token
+  (search_key(source_token, sender_beginning, null, null), sort_key);
+create index message_token_by_source_receiver on new_message_token
+  (search_key(receiver_beginning, source_token, null, null), sort_key);
 
 -- Equal keys share an entry, so that an index of the message id alone takes a third of one of message id and fact id. That
 -- no fact is stored twice is the writer's work: it reads the facts of a message before it adds to them.
@@ -111,14 +116,3 @@ create index root_blessing_by_transaction on new_root_blessing (substr(transacti
 -- Reads the newest changes of one message, which may have any number of them.
 create index history_by_message on new_history (substr(message_id, 1, 7), position);
 create index history_by_position on new_history (position);
-
-drop table message, message_token, fact, earlier_attempt, removed_attempt, lane_fact, root_blessing, history,
-  history_attempt, conversion;
-alter table new_message rename to message;
-alter table new_message_token rename to message_token;
-alter table new_fact rename to fact;
-alter table new_earlier_attempt rename to earlier_attempt;
-alter table new_removed_attempt rename to removed_attempt;
-alter table new_lane_fact rename to lane_fact;
-alter table new_root_blessing rename to root_blessing;
-alter table new_history rename to history;
