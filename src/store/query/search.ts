@@ -170,11 +170,19 @@ function matchingSql(
         ? // The planner does not look into a subquery with an offset: it would read an index in order instead of sorting.
           sql`(select * from message m where ${joinSql(scan.found, ' and ')} offset 0) m`
         : sql`message m`;
-    // A message may have several rows of one token, each of which would count to the limit.
-    const select = scan.isByToken ? sql`select distinct on (t.sort_key, t.message_id)` : sql`select`;
-    const page = sql`${select} ${key}.sort_key, ${key}.message_id, m.digest, ${body} as body from ${from}
+    const rowsOf = (
+      select: Sql,
+    ) => sql`${select} ${key}.sort_key, ${key}.message_id, m.digest, ${body} as body from ${from}
       where ${whereOf(scan, query, conditions, lookups)}
       order by ${key}.sort_key desc, ${key}.message_id desc`;
+    const page = !scan.isByToken
+      ? rowsOf(sql`select`)
+      : // A message may have several rows of one token, each of which would count to the limit. In a subquery, because
+        // PostgreSQL 15 has no incremental sort for a `distinct`; Citus plans it in one.
+        lookups
+        ? rowsOf(sql`select distinct on (t.sort_key, t.message_id)`)
+        : sql`select distinct on (r.sort_key, r.message_id) r.* from (${rowsOf(sql`select`)}) r
+      order by r.sort_key desc, r.message_id desc`;
     if (!scan.lanes) return sql`${page} ${limit}`;
     return sql`select of_lane.* from (${scan.lanes}) l cross join lateral (${page} ${limit}) of_lane
       order by of_lane.sort_key desc, of_lane.message_id desc ${limit}`;

@@ -216,7 +216,8 @@ describe.skipIf(older === undefined)('files of an older PostgreSQL', () => {
     const { diary: _diary, ...ours } = before;
     expect(await withUpgraded(folder, contentOf)).toEqual(ours);
     const store = await openStore({ place: { dataFolder: folder } });
-    expect(store.migrations).toEqual({ applied: [], total: 21 });
+    // The conversion that follows is that of any store of this schema.
+    expect(store.migrations.applied[0]).toBe('0022-compact-tables');
     await store.close();
   });
 
