@@ -9,7 +9,7 @@ import { knownSchema, migrate } from '../../src/store/schema/migrate.ts';
 import { guardWriters } from '../../src/store/schema/writer-guard.ts';
 
 /** The schema that the baseline makes, and the checksum of the last migration it replaced. */
-const BASELINE = 21;
+export const BASELINE = 21;
 const REPLACED_CHECKSUM = '2fd39d0237026f3fb453d3838813305f6bad38552be4da0acc1dadc267b01f17';
 
 /**
