@@ -115,13 +115,16 @@ function draw(
   });
 }
 
+/** What requests are drawn from. */
+export type DrawnDatabase = Pick<BenchDatabase, 'size' | 'world' | 'cursors'>;
+
 /** Requests of a workload, drawn on demand: it never runs out. */
 export interface RequestSource {
   /** The next `count` requests; a workload that repeats has one, the same every time. */
   take(count: number): SearchRequest[];
 }
 
-export function createRequestSource(workload: Workload, database: BenchDatabase): RequestSource {
+export function createRequestSource(workload: Workload, database: DrawnDatabase): RequestSource {
   const { filters = {}, page, limit = DEFAULT_LIMIT, repeats = false } = workload;
   const dice = createDice(hashOf(workload.name));
   // Neighbours of a deep page are as many as there are older messages; then the first come again, asked long ago.
@@ -153,7 +156,7 @@ export function createRequestSource(workload: Workload, database: BenchDatabase)
 }
 
 /** `count` requests of a workload; a workload that repeats has one. */
-export function drawRequests(workload: Workload, database: BenchDatabase, count: number): SearchRequest[] {
+export function drawRequests(workload: Workload, database: DrawnDatabase, count: number): SearchRequest[] {
   return createRequestSource(workload, database).take(count);
 }
 
@@ -169,7 +172,7 @@ export function hasPages(
 function requestOf(
   workload: Workload,
   raw: RawParameters,
-  { world, cursors }: BenchDatabase,
+  { world, cursors }: DrawnDatabase,
   index: number,
   dice: () => number,
 ): SearchRequest {

@@ -31,6 +31,28 @@ export async function queryOnce<Row extends pg.QueryResultRow>(
   }
 }
 
+interface PlanNode {
+  readonly Plans?: readonly PlanNode[];
+  readonly 'Actual Rows': number;
+  readonly 'Actual Loops': number;
+  readonly 'Rows Removed by Filter'?: number;
+}
+
+/** The rows of tables that a statement examines, also those that its conditions reject. */
+export async function countExaminedRows(
+  client: pg.ClientBase,
+  text: string,
+  values: readonly unknown[],
+): Promise<number> {
+  const { rows } = await client.query(`explain (analyze, format json) ${text}`, [...values]);
+  const countOf = (node: PlanNode): number => {
+    const below = (node.Plans ?? []).reduce((sum, child) => sum + countOf(child), 0);
+    const examined = node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0);
+    return node.Plans ? below : Math.round(node['Actual Loops'] * examined);
+  };
+  return countOf(rows[0]['QUERY PLAN'][0].Plan);
+}
+
 /** The URL of another database on the server of a URL. */
 export function urlOfDatabase(url: string, database: string): string {
   const other = new URL(url);

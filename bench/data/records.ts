@@ -1,6 +1,7 @@
 /** The rows of a message as `store.apply` would leave them, in COPY's text format, without the cost of making them so. */
 import { hash } from 'node:crypto';
 import { statusRank } from '../../src/domain/lifecycle.ts';
+import { BEGINNING_BYTES } from '../../src/store/sql.ts';
 import { sortKey } from '../../src/store/write/message-row.ts';
 import { hexOf, lanes, type World } from './world.ts';
 
@@ -16,7 +17,8 @@ export const MESSAGE_COLUMNS =
   'summary_length, status, ready, is_snapshot, sender, receiver, origin, onramp, send_transaction, ' +
   'receipt_transaction, digest, record';
 export const TOKEN_COLUMNS =
-  'message_id, token_index, sort_key, source_selector, dest_selector, source_token, dest_token, source_pool';
+  'message_id, token_index, sort_key, source_selector, dest_selector, source_token, dest_token, source_pool, ' +
+  'sender_beginning, receiver_beginning';
 export const HISTORY_COLUMNS =
   'position, message_id, recorded_at, change, status, previous_status, ready, removed_record, occurred_at, network, ' +
   'block_number, transaction';
@@ -28,6 +30,7 @@ const PAYLOADS = 4_096;
 const payloads = Array.from({ length: PAYLOADS }, (_, n) => `0x${hexOf(n, 5, n % 2 === 0 ? 48 : 8)}`);
 
 const bytes = (text: string) => `\\\\x${text.slice(2)}`;
+const beginning = (address: string) => bytes(address.slice(0, 2 + 2 * BEGINNING_BYTES));
 
 /** Rows one after the other: sequence numbers count up on each lane, positions over all. */
 export function createRowWriter(world: World): (n: number) => Rows {
@@ -93,7 +96,7 @@ export function createRowWriter(world: World): (n: number) => Rows {
       token:
         token === null
           ? ''
-          : `${bytes(envelope.messageId)}\t0\t${sort}\t${selectors.source}\t${selectors.dest}\t${bytes(token.source)}\t${bytes(token.dest)}\t${bytes(token.pool)}\n`,
+          : `${bytes(envelope.messageId)}\t0\t${sort}\t${selectors.source}\t${selectors.dest}\t${bytes(token.source)}\t${bytes(token.dest)}\t${bytes(token.pool)}\t${beginning(envelope.sender)}\t${beginning(envelope.receiver)}\n`,
       history: `${position}\t${bytes(envelope.messageId)}\t${RECORDED_AT}\t1\t${status}\t\\N\t${
         envelope.isReady ? 't' : 'f'
       }\t\\N\t${causeOf()}\n`,

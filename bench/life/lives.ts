@@ -461,7 +461,7 @@ export function blockAt(at: number): number {
 }
 
 /** The encoding of `src/domain/manual-execution/message-v1.ts`, which reads it. */
-export function encodeMessageV1(message: SentMessage, offRamp: string): string {
+function encodeMessageV1(message: SentMessage, offRamp: string): string {
   const { sourceNetworkInfo, destNetworkInfo, sequenceNumber, onramp, sender, receiver, data } = message;
   const address = (text: string) => lengthPrefixed(digitsOf(text), 1);
   const transfers = message.tokenAmounts.map(

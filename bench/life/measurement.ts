@@ -17,7 +17,10 @@ export interface TableState {
   readonly name: string;
   readonly liveRows: number;
   readonly deadRows: number;
+  /** Since the store was created, as are the next two. */
   readonly autovacuums: number;
+  readonly updates: number;
+  readonly hotUpdates: number;
   /** Of a table's bytes, what dead rows and free space take; null without pgstattuple. */
   readonly unusedShare: number | null;
 }
@@ -78,7 +81,8 @@ export async function readBloat(
 ): Promise<Pick<Measurement, 'tables' | 'leafDensity'>> {
   const { rows } = await client.query(
     `select relid::int as oid, relname as name, n_live_tup::float8 as "liveRows", n_dead_tup::float8 as "deadRows",
-            autovacuum_count::int as autovacuums, pg_relation_size(relid)::float8 as bytes
+            autovacuum_count::int as autovacuums, n_tup_upd::float8 as updates, n_tup_hot_upd::float8 as "hotUpdates",
+            pg_relation_size(relid)::float8 as bytes
      from pg_stat_user_tables where schemaname = 'public' order by bytes desc`,
   );
   const tables: TableState[] = [];
@@ -91,7 +95,7 @@ export async function readBloat(
 
 async function readUnusedShare(client: pg.ClientBase, table: number): Promise<number> {
   const { rows } = await client.query(
-    `select ((dead_tuple_len + approx_free_space) / table_len)::float8 as share from bench.pgstattuple_approx($1::oid)`,
+    `select (dead_tuple_len + approx_free_space) / table_len::float8 as share from bench.pgstattuple_approx($1::oid)`,
     [table],
   );
   return Number(rows[0].share.toFixed(3));

@@ -31,14 +31,15 @@ export function printLife({ measurements, verdict }: LifeResult): void {
   const last = measurements.at(-1);
   if (!last) throw new Error('A run ends with a measurement.');
   printDiskUse(last.disk);
-  console.log(
-    '\nTables of 1 MB and more: live and dead rows, autovacuums, share of dead rows and free space',
-  );
-  for (const { name, liveRows, deadRows, autovacuums, unusedShare } of last.tables)
+  console.log('\nTables of 1 MB and more');
+  console.log(cells('', tableHeads));
+  for (const { name, liveRows, deadRows, updates, hotUpdates, autovacuums, unusedShare } of last.tables)
     if (unusedShare !== null)
       console.log(
-        `  ${name.padEnd(24)}${count(liveRows).padStart(12)}${count(deadRows).padStart(10)}` +
-          `${count(autovacuums).padStart(6)}${percent(unusedShare).padStart(9)}`,
+        cells(name, [
+          ...[liveRows, deadRows, updates, hotUpdates, autovacuums].map(count),
+          percent(unusedShare),
+        ]),
       );
   console.log('\nIndexes of 1 MB and more: what is used of the leaf pages');
   for (const [name, density] of Object.entries(last.leafDensity))
@@ -63,6 +64,12 @@ export function billionMessages(bytesPerMessage: number) {
   const bytes = 1e9 * bytesPerMessage;
   const workers = Math.ceil(bytes / BYTES_PER_WORKER);
   return { terabytes: bytes / 1e12, workers, messagesPerShard: Math.round(1e9 / workers) };
+}
+
+const tableHeads = ['live rows', 'dead rows', 'updates', 'HOT', 'autovacuums', 'dead or free'];
+
+function cells(name: string, values: readonly string[]): string {
+  return `  ${name.padEnd(20)}${values.map((value) => value.padStart(14)).join('')}`;
 }
 
 function count(number: number): string {

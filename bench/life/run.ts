@@ -6,9 +6,8 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
-import type { EmbeddedDatabase } from '../../src/store/server/embedded.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
-import { type BenchDatabase, type Cluster, clusterOf, createEmpty, withClient } from '../data/database.ts';
+import { type Cluster, createEmpty, withClient } from '../data/database.ts';
 import { readDiskUse } from '../measurements/disk.ts';
 import { attemptsOf, createLives, isAbandoned, type Lives, type Member, START_MS } from './lives.ts';
 import {
@@ -64,11 +63,7 @@ interface Progress {
 }
 
 /** Runs to the end; undefined where it was stopped before. */
-export async function runLife(
-  embedded: EmbeddedDatabase,
-  options: LifeOptions,
-): Promise<LifeResult | undefined> {
-  const cluster = clusterOf(embedded);
+export async function runLife(cluster: Cluster, options: LifeOptions): Promise<LifeResult | undefined> {
   const file = path.join(options.dataFolder, 'life.json');
   const progress = readProgress(file, options) ?? (await begin(cluster, options));
   const lives = createLives(options.messages);
@@ -76,7 +71,7 @@ export async function runLife(
   const store = await openStore({ place: { url }, access: 'write' });
   try {
     return await withClient(url, async (client) => {
-      const end = await writeLives(store, client, lives, progress, file, options);
+      const end = await writeLives(store, client, { lives, progress, file }, options);
       if (!end) return undefined;
       return { measurements: end.measurements, verdict: await checkStore(store, lives, end.sample) };
     });
@@ -102,24 +97,28 @@ async function begin(cluster: Cluster, { messages }: LifeSettings): Promise<Prog
   return { settings, timeline: beginning, sample: [], measurements: [], seconds: 0, first, latest: first };
 }
 
+interface Run {
+  readonly lives: Lives;
+  readonly progress: Progress;
+  readonly file: string;
+}
+
 /** The progress at the end; undefined where the run was stopped. */
 async function writeLives(
   store: Store,
   client: pg.ClientBase,
-  lives: Lives,
-  from: Progress,
-  file: string,
+  { lives, progress: from, file }: Run,
   { messagesPerSecond, isStopping = () => false, onProgress = () => undefined }: LifeOptions,
 ): Promise<Progress | undefined> {
+  if (from.measurements.at(-1)?.month === null) return from;
   const isInspectable = await prepareInspection(client);
   const sample = new Map(from.sample.map((member) => [member.n, member]));
   const timeline = createTimeline(lives, from.timeline, (member) => {
     if (isSampled(member.n, lives.world.size)) sample.set(member.n, member);
   });
   const writer = createWriter(store);
-  const database: BenchDatabase = {
-    ...{ size: lives.world.size, name: DATABASE, url: '', world: lives.world, cursors: store.cursors },
-  };
+  const { world } = lives;
+  const database = { size: world.size, world, cursors: store.cursors };
   const began = performance.now();
   const measurements = [...from.measurements];
   let { latest } = from;
@@ -177,7 +176,6 @@ async function writeLives(
     onProgress(timeline.sent, measurement);
   };
 
-  if (measurements.at(-1)?.month === null) return from;
   for (let isGoingOn = true; isGoingOn && !isStopping(); ) {
     const month = monthOf(timeline.at);
     isGoingOn = await writeTick();

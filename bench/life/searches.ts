@@ -1,8 +1,7 @@
 /** Distinct searches of all kinds through the store, one after the other, while another loop writes. */
 import type { Store } from '../../src/store/store.ts';
-import type { BenchDatabase } from '../data/database.ts';
 import { median } from '../interleave.ts';
-import { drawRequests, readWorkloads, type Workload } from '../requests.ts';
+import { type DrawnDatabase, drawRequests, readWorkloads, type Workload } from '../requests.ts';
 
 const SEARCHES_PER_KIND = 10;
 
@@ -17,7 +16,7 @@ export interface SearchTimes {
 /** @param sent how many messages of the world were sent: parameters are drawn from these */
 export async function measureSearches(
   store: Store,
-  database: BenchDatabase,
+  database: DrawnDatabase,
   sent: number,
 ): Promise<SearchTimes> {
   const reached = { ...database, size: sent, world: { ...database.world, size: sent } };

@@ -109,11 +109,12 @@ const checkedSearches: readonly (readonly [parameters: Record<string, string>, s
   [{ q: account, receiver: account }, 1],
   [{ q: account, status: 'SENT' }, 1],
   [{ q: unknown, receiver: account }, 1],
-  [{ sourceTokenAddress: unknown, sender: account }, 1],
+  // A source token and an actor are found together.
+  [{ sourceTokenAddress: unknown, sender: account }, 0],
+  [{ q: token.sourceTokenAddress, receiver: account }, 1],
   // One statement finds a token, and the next one that it is the only one.
-  [{ q: token.sourceTokenAddress, receiver: account }, 2],
   [{ q: token.destTokenAddress, readyForManualExecOnly: 'true' }, 2],
-  [{ sourceTokenAddress: token.sourceTokenAddress, sender: account }, 1],
+  [{ sourceTokenAddress: token.sourceTokenAddress, sender: account }, 0],
   // A filter that no message satisfies.
   [{ q: account, sourceTokenAddress: unknown }, 1],
   [{ q: `${account},${unknown}` }, 1],

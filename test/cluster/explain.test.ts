@@ -7,7 +7,7 @@ import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseSearch } from '../../src/domain/filters/search-parameters.ts';
 import { distributedSearchSql, readLookups, searchSettings } from '../../src/store/query/search.ts';
-import { renderSql } from '../../src/store/sql.ts';
+import { beginningOf, renderSql } from '../../src/store/sql.ts';
 import type { Store } from '../../src/store/store.ts';
 import { sortKeySql, storedSelector } from '../../src/store/write/message-row.ts';
 import { openTestStore } from '../database.ts';
@@ -56,9 +56,10 @@ const fill = [
            (case when n % 100 < 80 then 7 when n % 100 < 90 then 6 else n % 6 end)::smallint as status
          from generate_series(1, ${MESSAGES}) n) rows`,
   `insert into message_token (message_id, token_index, sort_key, source_selector, dest_selector, source_token, dest_token,
-     source_pool)
+     source_pool, sender_beginning, receiver_beginning)
    select message_id, 0, sort_key, source_selector, dest_selector,
-     case when position % 4 < 2 then ${bytesOf(token.sourceTokenAddress)} else onramp end, onramp, onramp
+     case when position % 4 < 2 then ${bytesOf(token.sourceTokenAddress)} else onramp end, onramp, onramp,
+     ${beginningOf('sender')}, ${beginningOf('receiver')}
    from message`,
   `insert into lane_total (source_selector, dest_selector, status, ready, messages)
    select source_selector, dest_selector, status, ready, count(*) from message group by 1, 2, 3, 4`,

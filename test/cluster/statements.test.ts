@@ -23,6 +23,7 @@ const singleNodeOnly: readonly (readonly [file: string, excerpt: string])[] = [
   ['cluster/statement-forms.ts', 'with recursive found'],
   ['cluster/statement-forms.ts', 'select from message_token t where t.message_id = recent.message_id'],
   ['query/history.ts', 'select measured.*'],
+  ['query/search.ts', 'offset 0) m'],
   ['query/scan.ts', 'cross join lateral (\n      select message_id from message'],
 ];
 

@@ -46,7 +46,7 @@ test('a long lane is told of in the time that a short one takes: messages are re
     limit: 1000,
   });
   expect(lanes[0]).toMatchObject({ inFlight: 40, overdue: 40 });
-  expect(scans).toEqual(['message_in_flight']);
+  expect(scans).toEqual(['message_in_flight_by_lane']);
 
   scans.length = 0;
   await readStats(explained, { topLanes: 10, firstDay: '2020-01-01', lastDay: '2030-01-01' });

@@ -10,7 +10,7 @@ import type { Message } from '../../domain/message.ts';
 import type { WriteCoordinator } from '../cluster/write-coordinator.ts';
 import { groupBy } from '../group-by.ts';
 import { inTransaction, type UseClient } from '../server/client.ts';
-import { isFound } from '../sql.ts';
+import { beginningOf } from '../sql.ts';
 import { changeNumbers, writeTokens } from '../write/changes.ts';
 import {
   type MessageRow,
@@ -342,7 +342,9 @@ async function repairMessages(client: ClientBase, faults: readonly MessageFault[
 
 // --- Positions in the history: 1 to that of the store, each once, and every message has its latest ----------
 
-const LATEST = `(select max(h.position) from history h where ${isFound('h.message_id', 'm.message_id')})`;
+/** For the index, which has the beginning of the message id. */
+const SAME_BEGINNING = `${beginningOf('h.message_id')} = ${beginningOf('m.message_id')}`;
+const LATEST = `(select max(h.position) from history h where h.message_id = m.message_id and ${SAME_BEGINNING})`;
 
 /** How many faults there are, by kind. */
 async function compareHistory(client: ClientBase) {
@@ -388,7 +390,7 @@ async function repairHistory(client: ClientBase): Promise<number> {
 async function insertMissingChanges(client: ClientBase): Promise<number> {
   const { rows: without } = await client.query(
     `select m.message_id as id, m.position from message m
-     where not exists (select 1 from history h where ${isFound('h.message_id', 'm.message_id')})`,
+     where not exists (select 1 from history h where h.message_id = m.message_id and ${SAME_BEGINNING})`,
   );
   if (without.length === 0) return 0;
   const { rows: taken } = await client.query('select position from history where position = any($1)', [

@@ -8,7 +8,8 @@
  *
  * - one of them, or a lane: its own index, of an actor by the beginning of its address;
  * - several with at least one actor: an index by `search_key`, a hash of them;
- * - an actor and one network: the lanes of that network one after the other, each by `search_key`.
+ * - an actor and one network: the lanes of that network one after the other, each by `search_key`;
+ * - a source token and an actor: an index by `search_key` of the tokens.
  *
  * Each of these indexes exists three times: for all messages, for those that failed, and for those that are ready for
  * manual execution. A token, alone or with networks, is found in the same ways in a table of its own.
@@ -88,7 +89,7 @@ function messagesOfTransaction(hash: BytesHex): Sql {
       select message_id from message
       where source_selector = r.source_selector and dest_selector = r.dest_selector and onramp = r.onramp
         and sequence_number between r.from_sequence and r.to_sequence
-      order by source_selector, dest_selector, onramp, sequence_number limit ${MAX_MESSAGES_IN_RANGE}) c`;
+      order by source_selector, dest_selector, sequence_number limit ${MAX_MESSAGES_IN_RANGE}) c`;
   const ofRoot = fixedSql(isFound('merkle_root', 'b.merkle_root'));
   return sql`select f.message_id from fact f where f.kind = ${failed} and ${isTransaction('f.transaction')}
     union all select e.message_id from earlier_attempt e where e.kind = ${failed} and ${isTransaction('e.transaction')}
@@ -190,6 +191,7 @@ export function scanFor(requirements: Requirements, isPage: boolean): Scan {
     return foundBy(...networks, ...kind);
   }
 
+  if (tokenName === 'sourceToken' && kind.length === 0) return scanForTokenAndActor(requirements);
   const laneScan = laneScanFor(requirements, isPage);
   if (!laneScan && actors.length === 1) return foundBy(...actors, ...kind);
   const { lane, ...lanes } = laneScan ?? {};
@@ -213,6 +215,22 @@ function scanForToken(name: TokenName, requirements: Requirements, isPage: boole
     checked,
     isByToken: true,
     ...lanes,
+  };
+}
+
+/** A source token that a sender or a receiver has in common with others. The key has the actor by its beginning. */
+function scanForTokenAndActor({ sourceToken = '', ...others }: Requirements): Scan {
+  const token = sql`${bytes(sourceToken)}::bytea`;
+  const { sender, receiver = '' } = others;
+  const beginning = sql`${bytes(sender ?? receiver).subarray(0, BEGINNING_BYTES)}::bytea`;
+  const [key, value] =
+    sender === undefined
+      ? [fixedSql('t.receiver_beginning, t.source_token'), sql`${beginning}, ${token}`]
+      : [fixedSql('t.source_token, t.sender_beginning'), sql`${token}, ${beginning}`];
+  return {
+    found: [sql`search_key(${key}, null, null) = search_key(${value}, null, null)`],
+    checked: [isToken('sourceToken', sourceToken), ...conditionsOf(others)].map(unindexed),
+    isByToken: true,
   };
 }
 

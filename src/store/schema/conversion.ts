@@ -13,6 +13,7 @@ import { OperatorError } from '../../base/operator-error.ts';
 import { readDistributedTables } from '../cluster/layout.ts';
 import { convertedTables } from '../facts/conversion.ts';
 import { inTransaction } from '../server/client.ts';
+import { beginningOf } from '../sql.ts';
 import { copyRows } from '../write/copy.ts';
 import { sortKeySql } from '../write/message-row.ts';
 import type { LockOptions } from './migration-lock.ts';
@@ -47,20 +48,24 @@ const MESSAGE_COLUMNS = `sent_at, position, source_selector, dest_selector, fina
 const TOKEN_COLUMNS =
   'source_selector, dest_selector, token_index, message_id, source_token, dest_token, source_pool';
 
-/** A table whose columns are taken over, with the sort key. */
-function sorted(table: string, columns: string): Converter {
+/** A conversion that PostgreSQL can do by itself. */
+function inDatabase(statement: string): Converter {
   return async (client, { condition, values }) => {
-    await client.query(
-      `insert into ${newName(table)} (sort_key, ${columns})
-       select ${sortKeySql('sent_at', 'message_id')}, ${columns} from ${table} o where ${condition}`,
-      [...values],
-    );
+    await client.query(`${statement} where ${condition}`, [...values]);
   };
 }
 
 const converters: Readonly<Record<string, Converter>> = {
-  message: sorted('message', MESSAGE_COLUMNS),
-  message_token: sorted('message_token', TOKEN_COLUMNS),
+  message: inDatabase(
+    `insert into new_message (sort_key, ${MESSAGE_COLUMNS})
+     select ${sortKeySql('sent_at', 'message_id')}, ${MESSAGE_COLUMNS} from message o`,
+  ),
+  message_token: inDatabase(
+    `insert into new_message_token (sort_key, sender_beginning, receiver_beginning, ${TOKEN_COLUMNS})
+     select ${sortKeySql('o.sent_at', 'message_id')}, ${beginningOf('sender')}, ${beginningOf('receiver')},
+       ${TOKEN_COLUMNS.replaceAll(/\w*_selector/g, 'o.$&')}
+     from message_token o join message m using (message_id)`,
+  ),
   ...Object.fromEntries(
     Object.entries(convertedTables).map(([table, { select, columns, rowOf }]): [string, Converter] => [
       table,

@@ -10,6 +10,7 @@ import type { Observation } from '../../domain/facts.ts';
 import { statusRank } from '../../domain/lifecycle.ts';
 import { type Message, wireRecord } from '../../domain/message.ts';
 import { networkBySelector } from '../../domain/networks/networks.ts';
+import { BEGINNING_BYTES } from '../sql.ts';
 import type { ColumnType } from './copy.ts';
 
 /** Columns as COPY takes them: text, with bytes in hex, null as null. */
@@ -50,6 +51,8 @@ export const tokenColumns: ColumnsOf<TokenRow> = {
   sourceToken: ['source_token', 'bytea'],
   destToken: ['dest_token', 'bytea'],
   sourcePool: ['source_pool', 'bytea'],
+  senderBeginning: ['sender_beginning', 'bytea'],
+  receiverBeginning: ['receiver_beginning', 'bytea'],
 };
 
 /** The columns that follow from the sending of a message alone. They change with a reorganisation, others with each status. */
@@ -139,6 +142,8 @@ export function tokenRows(message: Message) {
     sourceToken: addressColumn(token.sourceTokenAddress, source),
     destToken: addressColumn(token.destTokenAddress, dest),
     sourcePool: addressColumn(token.sourcePoolAddress, source),
+    senderBeginning: addressColumn(message.sender, source).slice(0, 2 * BEGINNING_BYTES),
+    receiverBeginning: addressColumn(message.receiver, dest).slice(0, 2 * BEGINNING_BYTES),
   }));
 }
 

@@ -6,6 +6,7 @@ import type { History } from '../../../src/api/routes/history-schema.ts';
 import type { Fact } from '../../../src/domain/facts.ts';
 import { MAX_HISTORY_ROWS } from '../../../src/domain/filters/query.ts';
 import type { Message } from '../../../src/domain/message.ts';
+import { changeNumbers } from '../../../src/store/write/changes.ts';
 import {
   fuji,
   hashOf,
@@ -156,7 +157,7 @@ describe('a message with more than fits into an answer', () => {
     await queryOnce(
       url,
       `insert into history (position, message_id, recorded_at, change, status, previous_status, ready)
-       select (select position from store) + n, $1, now(), 'updated', 6, 6, true from generate_series(1, $2::int) n`,
+       select (select position from store) + n, $1, now(), ${changeNumbers.updated}, 6, 6, true from generate_series(1, $2::int) n`,
       [Buffer.from(messageId.slice(2), 'hex'), count],
     );
     await queryOnce(url, 'update store set position = position + $1', [count]);

@@ -75,8 +75,9 @@ describe.each<[damage: string, statement: string, expected: Record<string, numbe
   [
     'tokens of a message that is not there',
     `insert into message_token (message_id, token_index, sort_key, source_selector, dest_selector, source_token, dest_token,
-       source_pool)
-     select '\\xff', token_index, sort_key, source_selector, dest_selector, source_token, dest_token, source_pool
+       source_pool, sender_beginning, receiver_beginning)
+     select '\\xff', token_index, sort_key, source_selector, dest_selector, source_token, dest_token, source_pool,
+       sender_beginning, receiver_beginning
      from message_token limit 1`,
     { 'messages whose token rows disagree with their records': 1 },
   ],

@@ -87,12 +87,11 @@ describe('a converted row', () => {
   });
 
   it.each([
-    ['0xAB', hashOf('tx')],
+    ['updated', hashOf('tx')],
     ['updated', svmSignature('tx')],
     ['created', '0:composite'],
     ['removed', null],
-  ])('of the history has the same change (%s)', (name, transaction_hash) => {
-    const change = name === '0xAB' ? 'updated' : name;
+  ])('of the history has the same change: %s, with the transaction %s', (change, transaction_hash) => {
     const old = {
       position: '7',
       message_id: bytes(digits('id')),
@@ -113,7 +112,7 @@ describe('a converted row', () => {
     const { change: number, transaction, recorded_at, ...row } = converted('history', old);
     const { change: _, transaction_hash: hash, recorded_at: __, ...same } = old;
     expect(row).toEqual(same);
-    expect(number).toBe({ created: 1, updated: 2, removed: 3 }[change]);
+    expect(number).toBe({ created: 1, updated: 2, removed: 3 }[change as 'created']);
     expect(transaction === null ? null : hashText(transaction as Buffer)).toBe(hash);
     expect(recorded_at).toBe(removedAt.toISOString());
   });

@@ -1,12 +1,11 @@
 /** The bytes of the store by table, and the pace of its growth: what a store says of itself, and what follows from it. */
-import type pg from 'pg';
 import { expect, test } from 'vitest';
 import { growthOf, type ObservedMessages, readDiskUsage } from '../../../src/store/query/disk-usage.ts';
 import { type Read, readWith } from '../../../src/store/reads/reads.ts';
 import { tables } from '../../../src/store/schema/tables.ts';
 import { openTestStore } from '../../database.ts';
 import { makeMessage, makeSnapshot } from '../../fixtures.ts';
-import { connectForTest } from '../../postgres.ts';
+import { connectForTest, countExaminedRows } from '../../postgres.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -31,14 +30,6 @@ async function openStoreOf(count: number, hoursBetween: number) {
     hoursBetween,
   ]);
   return { store, client };
-}
-
-/** The rows of a table that a statement examines. */
-async function countRows(client: pg.Client, text: string, values: readonly unknown[]): Promise<number> {
-  const { rows } = await client.query(`explain (analyze, format json) ${text}`, [...values]);
-  let node = rows[0]['QUERY PLAN'][0].Plan;
-  while (node.Plans) node = node.Plans[0];
-  return node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0);
 }
 
 test('a store without messages knows its size, and no pace', async () => {
@@ -78,7 +69,7 @@ test('the pace is that of the last week, and is found in few reads of one change
   await client.query('analyze');
   const rowsRead: number[] = [];
   const read: Read = async (text, values) => {
-    if (text.includes('from history')) rowsRead.push(await countRows(client, text, values));
+    if (text.includes('from history')) rowsRead.push(await countExaminedRows(client, text, values));
     return readWith(client)(text, values);
   };
   const { growth, messages } = await readDiskUsage(read, onServer);

@@ -3,13 +3,13 @@
 -- The newest messages.
 select digest, body, encode(message_id, 'hex'), sort_key
     from (select m.sort_key, m.message_id, m.digest, m.record as body from message m
-      where m.position > 0
+      where m.sequence_number >= 0
       order by m.sort_key desc, m.message_id desc limit $1) page limit $2;
 
 -- The newest messages, summary view, behind a cursor.
 select digest, body, encode(message_id, 'hex'), sort_key
     from (select m.sort_key, m.message_id, m.digest, left(m.record, m.summary_length) || '}' as body from message m
-      where m.position > 0 and m.sort_key <= $1::bigint and (m.sort_key, m.message_id) < ($2::bigint, $3::bytea)
+      where m.sequence_number >= 0 and m.sort_key <= $1::bigint and (m.sort_key, m.message_id) < ($2::bigint, $3::bytea)
       order by m.sort_key desc, m.message_id desc limit $4) page limit $5;
 
 -- By sender.
@@ -33,7 +33,7 @@ select digest, body, encode(message_id, 'hex'), sort_key
 -- Ready for manual execution.
 select digest, body, encode(message_id, 'hex'), sort_key
     from (select m.sort_key, m.message_id, m.digest, m.record as body from message m
-      where m.ready and m.position > 0
+      where m.ready and m.sequence_number >= 0
       order by m.sort_key desc, m.message_id desc limit $1) page limit $2;
 
 -- By source transaction.
@@ -45,23 +45,23 @@ select digest, body, encode(message_id, 'hex'), sort_key
 -- By one status.
 select digest, body, encode(message_id, 'hex'), sort_key
     from (select m.sort_key, m.message_id, m.digest, m.record as body from message m
-      where m.status = 6 and m.position > 0
+      where m.status = 6 and m.sequence_number >= 0
       order by m.sort_key desc, m.message_id desc limit $1) page limit $2;
 
 -- By several statuses, behind a cursor.
 select digest, body, encode(message_id, 'hex'), sort_key
     from (select distinct on (sort_key, message_id) sort_key, message_id, digest, body
     from ((select m.sort_key, m.message_id, m.digest, m.record as body from message m
-      where m.status = 2 and m.position > 0 and m.sort_key <= $1::bigint and (m.sort_key, m.message_id) < ($2::bigint, $3::bytea)
+      where m.status = 2 and m.sequence_number >= 0 and m.sort_key <= $1::bigint and (m.sort_key, m.message_id) < ($2::bigint, $3::bytea)
       order by m.sort_key desc, m.message_id desc limit $4) union all (select m.sort_key, m.message_id, m.digest, m.record as body from message m
-      where m.status = 3 and m.position > 0 and m.sort_key <= $5::bigint and (m.sort_key, m.message_id) < ($6::bigint, $7::bytea)
+      where m.status = 3 and m.sequence_number >= 0 and m.sort_key <= $5::bigint and (m.sort_key, m.message_id) < ($6::bigint, $7::bytea)
       order by m.sort_key desc, m.message_id desc limit $8)) scans
     order by sort_key desc, message_id desc limit $9) page limit $10;
 
 -- Sent in a period.
 select digest, body, encode(message_id, 'hex'), sort_key
     from (select m.sort_key, m.message_id, m.digest, m.record as body from message m
-      where m.position > 0 and m.sort_key >= $1::bigint and m.sort_key < $2::bigint
+      where m.sequence_number >= 0 and m.sort_key >= $1::bigint and m.sort_key < $2::bigint
       order by m.sort_key desc, m.message_id desc limit $3) page limit $4;
 
 -- By address: sender, receiver or origin.
@@ -94,23 +94,23 @@ select digest, body, encode(message_id, 'hex'), sort_key
     from (select distinct on (sort_key, message_id) sort_key, message_id, digest, body
     from ((select m.sort_key, m.message_id, m.digest, m.record as body from message m
       where substr(m.receipt_transaction, 1, 7) = $1::bytea and coalesce(m.receipt_transaction = $2::bytea, false)
-      order by m.sort_key desc, m.message_id desc limit $3) union all (select m.sort_key, m.message_id, m.digest, m.record as body from (select * from message m where m.message_id = any(array(select f.message_id from fact f where f.transaction = $4::bytea
-    union all select e.message_id from earlier_attempt e where e.transaction = $5::bytea
+      order by m.sort_key desc, m.message_id desc limit $3) union all (select m.sort_key, m.message_id, m.digest, m.record as body from (select * from message m where m.message_id = any(array(select f.message_id from fact f where f.kind = 7 and substr(f.transaction, 1, 7) = $4::bytea and f.transaction = $5::bytea
+    union all select e.message_id from earlier_attempt e where e.kind = 7 and substr(e.transaction, 1, 7) = $6::bytea and e.transaction = $7::bytea
     union all select c.message_id from lane_fact r cross join lateral (
       select message_id from message
       where source_selector = r.source_selector and dest_selector = r.dest_selector and onramp = r.onramp
         and sequence_number between r.from_sequence and r.to_sequence
-      order by source_selector, dest_selector, onramp, sequence_number limit 512) c where r.transaction = $6::bytea
+      order by source_selector, dest_selector, sequence_number limit 512) c where substr(r.transaction, 1, 7) = $8::bytea and r.transaction = $9::bytea
     union all select c.message_id from root_blessing b cross join lateral (
-        select * from lane_fact where network = b.network and merkle_root = b.merkle_root limit 64) r
+        select * from lane_fact where substr(merkle_root, 1, 7) = substr(b.merkle_root, 1, 7) and merkle_root = b.merkle_root and network = b.network limit 64) r
       cross join lateral (
       select message_id from message
       where source_selector = r.source_selector and dest_selector = r.dest_selector and onramp = r.onramp
         and sequence_number between r.from_sequence and r.to_sequence
-      order by source_selector, dest_selector, onramp, sequence_number limit 512) c where b.transaction = $7::bytea)) offset 0) m
+      order by source_selector, dest_selector, sequence_number limit 512) c where substr(b.transaction, 1, 7) = $10::bytea and b.transaction = $11::bytea)) offset 0) m
       where true
-      order by m.sort_key desc, m.message_id desc limit $8)) scans
-    order by sort_key desc, message_id desc limit $9) page limit $10;
+      order by m.sort_key desc, m.message_id desc limit $12)) scans
+    order by sort_key desc, message_id desc limit $13) page limit $14;
 
 -- By message ids.
 select digest, body, encode(message_id, 'hex'), sort_key
@@ -151,25 +151,25 @@ select digest, body, encode(message_id, 'hex'), sort_key
       where substr(m.send_transaction, 1, 7) = $16::bytea and coalesce(m.send_transaction = $17::bytea, false)
       order by m.sort_key desc, m.message_id desc limit $18) union all (select m.sort_key, m.message_id, m.digest, m.record as body from message m
       where substr(m.receipt_transaction, 1, 7) = $19::bytea and coalesce(m.receipt_transaction = $20::bytea, false)
-      order by m.sort_key desc, m.message_id desc limit $21) union all (select m.sort_key, m.message_id, m.digest, m.record as body from (select * from message m where m.message_id = any(array(select f.message_id from fact f where f.transaction = $22::bytea
-    union all select e.message_id from earlier_attempt e where e.transaction = $23::bytea
+      order by m.sort_key desc, m.message_id desc limit $21) union all (select m.sort_key, m.message_id, m.digest, m.record as body from (select * from message m where m.message_id = any(array(select f.message_id from fact f where f.kind = 7 and substr(f.transaction, 1, 7) = $22::bytea and f.transaction = $23::bytea
+    union all select e.message_id from earlier_attempt e where e.kind = 7 and substr(e.transaction, 1, 7) = $24::bytea and e.transaction = $25::bytea
     union all select c.message_id from lane_fact r cross join lateral (
       select message_id from message
       where source_selector = r.source_selector and dest_selector = r.dest_selector and onramp = r.onramp
         and sequence_number between r.from_sequence and r.to_sequence
-      order by source_selector, dest_selector, onramp, sequence_number limit 512) c where r.transaction = $24::bytea
+      order by source_selector, dest_selector, sequence_number limit 512) c where substr(r.transaction, 1, 7) = $26::bytea and r.transaction = $27::bytea
     union all select c.message_id from root_blessing b cross join lateral (
-        select * from lane_fact where network = b.network and merkle_root = b.merkle_root limit 64) r
+        select * from lane_fact where substr(merkle_root, 1, 7) = substr(b.merkle_root, 1, 7) and merkle_root = b.merkle_root and network = b.network limit 64) r
       cross join lateral (
       select message_id from message
       where source_selector = r.source_selector and dest_selector = r.dest_selector and onramp = r.onramp
         and sequence_number between r.from_sequence and r.to_sequence
-      order by source_selector, dest_selector, onramp, sequence_number limit 512) c where b.transaction = $25::bytea)) offset 0) m
+      order by source_selector, dest_selector, sequence_number limit 512) c where substr(b.transaction, 1, 7) = $28::bytea and b.transaction = $29::bytea)) offset 0) m
       where true
-      order by m.sort_key desc, m.message_id desc limit $26) union all (select m.sort_key, m.message_id, m.digest, m.record as body from (select * from message m where m.message_id = any($27::bytea[]) offset 0) m
+      order by m.sort_key desc, m.message_id desc limit $30) union all (select m.sort_key, m.message_id, m.digest, m.record as body from (select * from message m where m.message_id = any($31::bytea[]) offset 0) m
       where true
-      order by m.sort_key desc, m.message_id desc limit $28)) scans
-    order by sort_key desc, message_id desc limit $29) page limit $30;
+      order by m.sort_key desc, m.message_id desc limit $32)) scans
+    order by sort_key desc, message_id desc limit $33) page limit $34;
 
 -- By two addresses as search terms.
 select digest, body, encode(message_id, 'hex'), sort_key

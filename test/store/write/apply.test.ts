@@ -577,10 +577,7 @@ describe('a batch that fails', () => {
         makeExecuted(message, true),
         makeSnapshot({ ...makeMessage({ number: 3 }), sendTimestamp: 'some day' }),
       ],
-      [
-        makeRange('Committed', message, 1, 1),
-        { ...makeExecuted(message, true), seen: seenOn(fuji, 1, { blockHash: 'nul \u0000' }) },
-      ],
+      [makeRange('Committed', message, 1, 1), { ...makeExecuted(message, true), seen: seenOn(fuji, 0.5) }],
     ];
     for (const facts of failing) {
       await expect(store.apply(facts, [orphan(makeSent(message))])).rejects.toThrow();
@@ -753,6 +750,14 @@ describe('facts in any order, in any batches, from three writers at once', () =>
     return new Map(rows.map(({ id, record }) => [id, record]));
   }
 
+  /** No constraint of the schema holds it: the writer reads the facts of a message before it adds to them. */
+  async function expectNoFactTwice(): Promise<void> {
+    const { rows } = await client.query(
+      'select count(*) - count(distinct (message_id, fact_id)) as repeated from fact',
+    );
+    expect(rows[0].repeated).toBe('0');
+  }
+
   async function expectSoundHistory(): Promise<void> {
     const rows = await history();
     expect(rows.map(({ position }) => Number(position))).toEqual(rows.map((_, i) => i + 1));
@@ -792,6 +797,7 @@ describe('facts in any order, in any batches, from three writers at once', () =>
           );
           expect(await storedRecords()).toEqual(folded(facts));
           await expectSoundHistory();
+          await expectNoFactTwice();
 
           const orphans = orphanedBlocks.map((fact) => orphan(fact as Exclude<Fact, { kind: 'Snapshot' }>));
           const remaining = facts.filter(
@@ -809,6 +815,10 @@ describe('facts in any order, in any batches, from three writers at once', () =>
           await store.apply(finality);
           expect(await storedRecords()).toEqual(folded([...remaining, ...finality]));
           await expectSoundHistory();
+          // The orphaned blocks come back, and all that was known is told once more, by two writers.
+          await Promise.all(writers.slice(0, 2).map((writer) => writer.apply(order)));
+          expect(await storedRecords()).toEqual(folded([...facts, ...finality]));
+          await expectNoFactTwice();
         }),
         { numRuns: 30 },
       );

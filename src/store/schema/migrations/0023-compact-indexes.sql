@@ -64,8 +64,9 @@ create index message_failed_by_actors_lane on new_message
 
 -- Status 0 to 5: sent, and neither failed nor succeeded yet.
 create index message_in_flight_by_lane on new_message (source_selector, dest_selector, sent_at) where status < 6;
--- Commits cover ranges of sequence numbers; completeness counts them.
-create index message_by_sequence on new_message (source_selector, dest_selector, onramp, sequence_number);
+-- Commits cover ranges of sequence numbers; completeness counts them. The few on-ramps that a lane has had are told apart by
+-- the row.
+create index message_by_sequence on new_message (source_selector, dest_selector, sequence_number);
 -- Committed or blessed, and not yet open to everybody: the few that a passed threshold opens.
 create index message_to_execute on new_message (dest_selector, sent_at) where status in (2, 3) and not ready;
 -- The same with failed ones: on Solana these open only when the lane's delay has passed.
@@ -82,6 +83,11 @@ create index message_token_by_dest_lane on new_message_token
   (search_key(dest_token, null, source_selector, dest_selector), sort_key);
 create index message_token_by_pool_lane on new_message_token
   (search_key(source_pool, null, source_selector, dest_selector), sort_key);
+-- With an actor: a common token is seldom one that a certain sender sends.
+create index message_token_by_source_sender on new_message_token
+  (search_key(source_token, sender_beginning, null, null), sort_key);
+create index message_token_by_source_receiver on new_message_token
+  (search_key(receiver_beginning, source_token, null, null), sort_key);
 
 -- Equal keys share an entry, so that an index of the message id alone takes a third of one of message id and fact id. That
 -- no fact is stored twice is the writer's work: it reads the facts of a message before it adds to them.
