@@ -16,7 +16,8 @@ import { createTestDatabase, dataTables, type TestDatabase } from '../database.t
 import { operatorErrorOf } from '../operator-error.ts';
 import { connectForTest, connectTo, queryOnce } from '../postgres.ts';
 import { fillWithEveryKind } from './every-kind.ts';
-import { contentsOf, makeOldStore, OLD_SCHEMA, structureOf } from './old-store.ts';
+import { contentsOf, makeOldStore, structureOf } from './old-store.ts';
+import { BASELINE } from './other-schemas.ts';
 
 const PAGES_PER_BATCH = 3;
 const SEED = process.env.LANESCAN_TEST_SEED ?? '17';
@@ -106,7 +107,7 @@ async function answersBefore(client: pg.ClientBase): Promise<unknown> {
 
 /** What a writer of the earlier release is told by the database, by table. */
 async function writesBefore(client: pg.ClientBase): Promise<readonly unknown[]> {
-  await client.query(`set lanescan.schema = '${OLD_SCHEMA}'`);
+  await client.query(`set lanescan.schema = '${BASELINE}'`);
   const codes: unknown[] = [];
   for (const table of ['store', 'message', 'fact', 'history', 'index_network'])
     await client.query(`delete from ${table}`).catch((error) => codes.push(error.code));
@@ -116,7 +117,7 @@ const REJECTED = Array.from({ length: 5 }, () => '57L01');
 
 test('a converted store has every row that this program would have written, and the same structure', async () => {
   const { client } = await openOld();
-  expect((await migrate(client)).applied).toHaveLength((await knownSchema()) - OLD_SCHEMA);
+  expect((await migrate(client)).applied).toHaveLength((await knownSchema()) - BASELINE);
   await expectConverted(client);
 });
 
@@ -130,7 +131,7 @@ test('an empty store is converted', { tags: 'slow' }, async () => {
   const empty = await createTestDatabase({ empty: true });
   onTestFinished(empty.drop);
   const client = await connectForTest(empty.url);
-  await migrate(client, { upTo: OLD_SCHEMA });
+  await migrate(client, { upTo: BASELINE });
   await client.query('insert into store (simulated) values (false)');
   await migrate(client);
   expect(await structureOf(client)).toEqual(structure);
@@ -178,7 +179,7 @@ describe('a conversion that is interrupted', { tags: 'slow' }, () => {
     const progress = async () => {
       const { rows } = await client.query(`select to_regclass('conversion') is not null as has_begun`);
       if (!rows[0].has_begun)
-        return (await databaseSchema(client)) > OLD_SCHEMA ? Number.POSITIVE_INFINITY : -1;
+        return (await databaseSchema(client)) > BASELINE ? Number.POSITIVE_INFINITY : -1;
       return Number(
         (await client.query(`select coalesce(sum(nullif(next, '')::int), 0) as pages from conversion`))
           .rows[0].pages,
@@ -282,7 +283,7 @@ describe('beside a conversion', { tags: 'slow' }, () => {
       }, WAIT)
       .toBeGreaterThan(2);
     goOn();
-    expect((await first).applied).toHaveLength((await knownSchema()) - OLD_SCHEMA);
+    expect((await first).applied).toHaveLength((await knownSchema()) - BASELINE);
     expect((await waiting).applied).toEqual([]);
     await expectConverted(client);
   });
@@ -356,7 +357,7 @@ describe('roles', { tags: 'slow' }, () => {
       /lacks migration 0022-\S+, and the role conversion_reader_\d+ may not apply it/,
     );
     expect(atFirst.remedy).toMatch(/the role that owns the tables/);
-    expect(await databaseSchema(client)).toBe(OLD_SCHEMA);
+    expect(await databaseSchema(client)).toBe(BASELINE);
 
     const migrator = await connectTo(asRole(url, owner));
     expect(await migrateUntil(migrator, (batch) => batch === 20)).toBe(true);

@@ -13,9 +13,7 @@ import {
 import { migrate } from '../../src/store/schema/migrate.ts';
 import { observedTransaction } from '../../src/store/write/message-row.ts';
 import { dataTables } from '../database.ts';
-
-/** The last schema with the old tables. */
-export const OLD_SCHEMA = 21;
+import { BASELINE } from './other-schemas.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -79,7 +77,7 @@ async function columnsOf(client: pg.ClientBase, table: string): Promise<readonly
 
 /** Makes an empty database one of schema 21 that holds what the store of `from` holds. */
 export async function makeOldStore(from: pg.ClientBase, to: pg.ClientBase): Promise<void> {
-  await migrate(to, { upTo: OLD_SCHEMA });
+  await migrate(to, { upTo: BASELINE });
   for (const table of await dataTables(to)) {
     await to.query(`truncate ${table}`);
     const reader = readers[table];

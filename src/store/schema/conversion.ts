@@ -24,6 +24,8 @@ export const FIRST_AFTER_CONVERSION = 23;
 /** 8 MB: some 4,000 messages, or 8,000 facts. */
 const PAGES_PER_BATCH = 1_000;
 const MESSAGES_PER_BATCH = 5_000;
+/** What belongs to the rows of a batch is found by its key. A hash join would read the whole other table for each batch. */
+const BEGIN = 'begin; set local enable_hashjoin = off; set local enable_mergejoin = off';
 /** How many rows are in memory at a time: a page may refer to a hundred bodies of a megabyte each. */
 const ROWS_PER_FETCH = 1_000;
 const LOG_INTERVAL_MS = 5_000;
@@ -126,10 +128,11 @@ async function convertTable(
       ? await nextIds(client, table, at)
       : await nextPages(client, table, at, pagesPerBatch);
     if (!batch) break;
-    await inTransaction(client, async () => {
+    const work = async () => {
       await convert(client, batch);
       await client.query('update conversion set next = $2 where old_table = $1', [table, batch.next]);
-    });
+    };
+    await inTransaction(client, work, BEGIN);
     at = batch.next;
     report.advance(at);
   }
