@@ -78,15 +78,17 @@ select digest, body, encode(message_id, 'hex'), sort_key
 
 -- By source token.
 select digest, body, encode(message_id, 'hex'), sort_key
-    from (select distinct on (t.sort_key, t.message_id) t.sort_key, t.message_id, m.digest, m.record as body from message_token t join message m on m.message_id = t.message_id
+    from (select distinct on (r.sort_key, r.message_id) r.* from (select t.sort_key, t.message_id, m.digest, m.record as body from message_token t join message m on m.message_id = t.message_id
       where substr(t.source_token, 1, 7) = $1::bytea and coalesce(t.source_token = $2::bytea, false)
-      order by t.sort_key desc, t.message_id desc limit $3) page limit $4;
+      order by t.sort_key desc, t.message_id desc) r
+      order by r.sort_key desc, r.message_id desc limit $3) page limit $4;
 
 -- By source token, to a network.
 select digest, body, encode(message_id, 'hex'), sort_key
-    from (select of_lane.* from (select distinct source_selector, dest_selector from lane_total where dest_selector = $1::bigint) l cross join lateral (select distinct on (t.sort_key, t.message_id) t.sort_key, t.message_id, m.digest, m.record as body from message_token t join message m on m.message_id = t.message_id
+    from (select of_lane.* from (select distinct source_selector, dest_selector from lane_total where dest_selector = $1::bigint) l cross join lateral (select distinct on (r.sort_key, r.message_id) r.* from (select t.sort_key, t.message_id, m.digest, m.record as body from message_token t join message m on m.message_id = t.message_id
       where search_key(t.source_token, null, t.source_selector, t.dest_selector) = search_key($2::bytea, null, l.source_selector, l.dest_selector) and coalesce(t.source_token = $3::bytea, false) and coalesce(m.dest_selector = $4::bigint, false)
-      order by t.sort_key desc, t.message_id desc limit $5) of_lane
+      order by t.sort_key desc, t.message_id desc) r
+      order by r.sort_key desc, r.message_id desc limit $5) of_lane
       order by of_lane.sort_key desc, of_lane.message_id desc limit $6) page limit $7;
 
 -- By destination transaction.
@@ -125,13 +127,16 @@ select digest, body, encode(message_id, 'hex'), sort_key
       where substr(m.sender, 1, 7) = $1::bytea and coalesce(m.sender = $2::bytea, false)
       order by m.sort_key desc, m.message_id desc limit $3) union all (select m.sort_key, m.message_id, m.digest, m.record as body from message m
       where substr(m.receiver, 1, 7) = $4::bytea and coalesce(m.receiver = $5::bytea, false)
-      order by m.sort_key desc, m.message_id desc limit $6) union all (select distinct on (t.sort_key, t.message_id) t.sort_key, t.message_id, m.digest, m.record as body from message_token t join message m on m.message_id = t.message_id
+      order by m.sort_key desc, m.message_id desc limit $6) union all (select distinct on (r.sort_key, r.message_id) r.* from (select t.sort_key, t.message_id, m.digest, m.record as body from message_token t join message m on m.message_id = t.message_id
       where substr(t.source_token, 1, 7) = $7::bytea and coalesce(t.source_token = $8::bytea, false)
-      order by t.sort_key desc, t.message_id desc limit $9) union all (select distinct on (t.sort_key, t.message_id) t.sort_key, t.message_id, m.digest, m.record as body from message_token t join message m on m.message_id = t.message_id
+      order by t.sort_key desc, t.message_id desc) r
+      order by r.sort_key desc, r.message_id desc limit $9) union all (select distinct on (r.sort_key, r.message_id) r.* from (select t.sort_key, t.message_id, m.digest, m.record as body from message_token t join message m on m.message_id = t.message_id
       where substr(t.dest_token, 1, 7) = $10::bytea and coalesce(t.dest_token = $11::bytea, false)
-      order by t.sort_key desc, t.message_id desc limit $12) union all (select distinct on (t.sort_key, t.message_id) t.sort_key, t.message_id, m.digest, m.record as body from message_token t join message m on m.message_id = t.message_id
+      order by t.sort_key desc, t.message_id desc) r
+      order by r.sort_key desc, r.message_id desc limit $12) union all (select distinct on (r.sort_key, r.message_id) r.* from (select t.sort_key, t.message_id, m.digest, m.record as body from message_token t join message m on m.message_id = t.message_id
       where substr(t.source_pool, 1, 7) = $13::bytea and coalesce(t.source_pool = $14::bytea, false)
-      order by t.sort_key desc, t.message_id desc limit $15)) scans
+      order by t.sort_key desc, t.message_id desc) r
+      order by r.sort_key desc, r.message_id desc limit $15)) scans
     order by sort_key desc, message_id desc limit $16) page limit $17;
 
 -- By a hash or id as a search term.
@@ -141,13 +146,16 @@ select digest, body, encode(message_id, 'hex'), sort_key
       where substr(m.sender, 1, 7) = $1::bytea and coalesce(m.sender = $2::bytea, false)
       order by m.sort_key desc, m.message_id desc limit $3) union all (select m.sort_key, m.message_id, m.digest, m.record as body from message m
       where substr(m.receiver, 1, 7) = $4::bytea and coalesce(m.receiver = $5::bytea, false)
-      order by m.sort_key desc, m.message_id desc limit $6) union all (select distinct on (t.sort_key, t.message_id) t.sort_key, t.message_id, m.digest, m.record as body from message_token t join message m on m.message_id = t.message_id
+      order by m.sort_key desc, m.message_id desc limit $6) union all (select distinct on (r.sort_key, r.message_id) r.* from (select t.sort_key, t.message_id, m.digest, m.record as body from message_token t join message m on m.message_id = t.message_id
       where substr(t.source_token, 1, 7) = $7::bytea and coalesce(t.source_token = $8::bytea, false)
-      order by t.sort_key desc, t.message_id desc limit $9) union all (select distinct on (t.sort_key, t.message_id) t.sort_key, t.message_id, m.digest, m.record as body from message_token t join message m on m.message_id = t.message_id
+      order by t.sort_key desc, t.message_id desc) r
+      order by r.sort_key desc, r.message_id desc limit $9) union all (select distinct on (r.sort_key, r.message_id) r.* from (select t.sort_key, t.message_id, m.digest, m.record as body from message_token t join message m on m.message_id = t.message_id
       where substr(t.dest_token, 1, 7) = $10::bytea and coalesce(t.dest_token = $11::bytea, false)
-      order by t.sort_key desc, t.message_id desc limit $12) union all (select distinct on (t.sort_key, t.message_id) t.sort_key, t.message_id, m.digest, m.record as body from message_token t join message m on m.message_id = t.message_id
+      order by t.sort_key desc, t.message_id desc) r
+      order by r.sort_key desc, r.message_id desc limit $12) union all (select distinct on (r.sort_key, r.message_id) r.* from (select t.sort_key, t.message_id, m.digest, m.record as body from message_token t join message m on m.message_id = t.message_id
       where substr(t.source_pool, 1, 7) = $13::bytea and coalesce(t.source_pool = $14::bytea, false)
-      order by t.sort_key desc, t.message_id desc limit $15) union all (select m.sort_key, m.message_id, m.digest, m.record as body from message m
+      order by t.sort_key desc, t.message_id desc) r
+      order by r.sort_key desc, r.message_id desc limit $15) union all (select m.sort_key, m.message_id, m.digest, m.record as body from message m
       where substr(m.send_transaction, 1, 7) = $16::bytea and coalesce(m.send_transaction = $17::bytea, false)
       order by m.sort_key desc, m.message_id desc limit $18) union all (select m.sort_key, m.message_id, m.digest, m.record as body from message m
       where substr(m.receipt_transaction, 1, 7) = $19::bytea and coalesce(m.receipt_transaction = $20::bytea, false)
@@ -178,13 +186,16 @@ select digest, body, encode(message_id, 'hex'), sort_key
       where substr(m.sender, 1, 7) = $1::bytea and coalesce(m.sender = $2::bytea, false) and coalesce(((m.sender = $3::bytea) or (m.receiver = $4::bytea) or (exists (select 1 from message_token t where t.message_id = m.message_id and t.source_token = $5::bytea)) or (exists (select 1 from message_token t where t.message_id = m.message_id and t.dest_token = $6::bytea)) or (exists (select 1 from message_token t where t.message_id = m.message_id and t.source_pool = $7::bytea))), false)
       order by m.sort_key desc, m.message_id desc limit $8) union all (select m.sort_key, m.message_id, m.digest, m.record as body from message m
       where substr(m.receiver, 1, 7) = $9::bytea and coalesce(m.receiver = $10::bytea, false) and coalesce(((m.sender = $11::bytea) or (m.receiver = $12::bytea) or (exists (select 1 from message_token t where t.message_id = m.message_id and t.source_token = $13::bytea)) or (exists (select 1 from message_token t where t.message_id = m.message_id and t.dest_token = $14::bytea)) or (exists (select 1 from message_token t where t.message_id = m.message_id and t.source_pool = $15::bytea))), false)
-      order by m.sort_key desc, m.message_id desc limit $16) union all (select distinct on (t.sort_key, t.message_id) t.sort_key, t.message_id, m.digest, m.record as body from message_token t join message m on m.message_id = t.message_id
+      order by m.sort_key desc, m.message_id desc limit $16) union all (select distinct on (r.sort_key, r.message_id) r.* from (select t.sort_key, t.message_id, m.digest, m.record as body from message_token t join message m on m.message_id = t.message_id
       where substr(t.source_token, 1, 7) = $17::bytea and coalesce(t.source_token = $18::bytea, false) and coalesce(((m.sender = $19::bytea) or (m.receiver = $20::bytea) or (exists (select 1 from message_token t where t.message_id = m.message_id and t.source_token = $21::bytea)) or (exists (select 1 from message_token t where t.message_id = m.message_id and t.dest_token = $22::bytea)) or (exists (select 1 from message_token t where t.message_id = m.message_id and t.source_pool = $23::bytea))), false)
-      order by t.sort_key desc, t.message_id desc limit $24) union all (select distinct on (t.sort_key, t.message_id) t.sort_key, t.message_id, m.digest, m.record as body from message_token t join message m on m.message_id = t.message_id
+      order by t.sort_key desc, t.message_id desc) r
+      order by r.sort_key desc, r.message_id desc limit $24) union all (select distinct on (r.sort_key, r.message_id) r.* from (select t.sort_key, t.message_id, m.digest, m.record as body from message_token t join message m on m.message_id = t.message_id
       where substr(t.dest_token, 1, 7) = $25::bytea and coalesce(t.dest_token = $26::bytea, false) and coalesce(((m.sender = $27::bytea) or (m.receiver = $28::bytea) or (exists (select 1 from message_token t where t.message_id = m.message_id and t.source_token = $29::bytea)) or (exists (select 1 from message_token t where t.message_id = m.message_id and t.dest_token = $30::bytea)) or (exists (select 1 from message_token t where t.message_id = m.message_id and t.source_pool = $31::bytea))), false)
-      order by t.sort_key desc, t.message_id desc limit $32) union all (select distinct on (t.sort_key, t.message_id) t.sort_key, t.message_id, m.digest, m.record as body from message_token t join message m on m.message_id = t.message_id
+      order by t.sort_key desc, t.message_id desc) r
+      order by r.sort_key desc, r.message_id desc limit $32) union all (select distinct on (r.sort_key, r.message_id) r.* from (select t.sort_key, t.message_id, m.digest, m.record as body from message_token t join message m on m.message_id = t.message_id
       where substr(t.source_pool, 1, 7) = $33::bytea and coalesce(t.source_pool = $34::bytea, false) and coalesce(((m.sender = $35::bytea) or (m.receiver = $36::bytea) or (exists (select 1 from message_token t where t.message_id = m.message_id and t.source_token = $37::bytea)) or (exists (select 1 from message_token t where t.message_id = m.message_id and t.dest_token = $38::bytea)) or (exists (select 1 from message_token t where t.message_id = m.message_id and t.source_pool = $39::bytea))), false)
-      order by t.sort_key desc, t.message_id desc limit $40)) scans
+      order by t.sort_key desc, t.message_id desc) r
+      order by r.sort_key desc, r.message_id desc limit $40)) scans
     order by sort_key desc, message_id desc limit $41) page where ((select true from message m where substr(m.sender, 1, 7) = $42::bytea
       order by m.sort_key desc limit 1) is not null or (select true from message m where substr(m.receiver, 1, 7) = $43::bytea
       order by m.sort_key desc limit 1) is not null or (select true from message_token t where substr(t.source_token, 1, 7) = $44::bytea
