@@ -14,7 +14,7 @@ export async function isReadOnly(client: ClientBase): Promise<boolean> {
 /** Throws an OperatorError that names the tables which this role may not read, if there are any. */
 export async function requireReadableTables(client: ClientBase): Promise<void> {
   const { rows } = await client.query(
-    `${OUR_TABLES} and not has_table_privilege(c.oid, 'select') order by c.oid`,
+    `${OUR_TABLES} and not has_table_privilege(c.oid, 'select') order by c.relname`,
   );
   if (rows.length > 0) throw await unreadableError(client, rows.map(({ name }) => name).join(', '));
 }
