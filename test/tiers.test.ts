@@ -72,8 +72,6 @@ function argumentCount(rest: string): number {
 
 /** Folders whose tests are all slow, each with the reason. */
 const slowFolders = [
-  // Measures whole programs.
-  'test/bench',
   // Restarts servers behind real proxies.
   'test/proxy',
   // Rebuilds the derived rows of whole stores.
