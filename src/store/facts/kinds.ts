@@ -2,7 +2,7 @@
 import type { Fact } from '../../domain/facts.ts';
 
 /**
- * A failed execution has a number of its own: its transaction is one to search by, while that of a success is the receipt.
+ * A failed execution has a separate number: its transaction is one to search by, while that of a success is the receipt.
  * The partial indexes on transactions name this number.
  */
 export const FAILED_EXECUTION = 7;

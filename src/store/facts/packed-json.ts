@@ -4,8 +4,8 @@
  *
  * It is self-contained: reading needs the static dictionary (`packed-dictionary.ts`) and the `context`, scalar values that
  * writer and reader both know, such as what columns of the same row hold. A text that is in the context, in the dictionary
- * or earlier in the same value is a reference of one or two bytes. Other texts that are bytes, numbers or times to whoever
- * wrote them are stored as such where that is exact, and as UTF-8 otherwise.
+ * or earlier in the same value is a reference of one or two bytes. Other texts that spell bytes, numbers or times are
+ * stored in binary form where that is exact, and as UTF-8 otherwise.
  *
  * The first byte is the version of the format. Stored values stay in the version that they were written in.
  */

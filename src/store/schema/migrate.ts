@@ -2,7 +2,7 @@
  * Schema migrations: forward only, each with a checksum of its text. All pending ones are applied in one transaction. It
  * first locks all writers out (`migration-lock.ts`), and last installs the guard against older writers (`writer-guard.ts`).
  * Only the conversion of a large store (`conversion.ts`) lies between two transactions, and each migration that follows it
- * has one of its own: making all indexes again because the next one had to wait would take too long.
+ * has a separate transaction: making all indexes again because the next one had to wait would take too long.
  *
  * Several processes may start at once: an advisory lock lets one migrate while the others wait and then find nothing to do.
  *

@@ -1,4 +1,4 @@
--- The new tables take the place of the old ones, in a transaction of its own: where a long read keeps it waiting, only this
+-- The new tables take the place of the old ones, in a separate transaction: where a long read keeps it waiting, only this
 -- is repeated.
 
 -- Reads wait behind this lock as long as it waits itself.
