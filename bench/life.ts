@@ -5,6 +5,7 @@
  *
  *     npm run bench:life                                  # 100,000 messages of 400 simulated days
  *     npm run bench:life -- --messages 20000              # the same year with fewer messages
+ *     npm run bench:life -- --protocol 1.6.0              # all of one version, instead of a mixture
  *     npm run bench:life -- --messages 10000000 --data /var/tmp/bench-life    # a day or so; Ctrl-C stops it, and it goes on
  *
  * The messages are those of the other benchmarks (`data/world.ts`), on thirteen lanes of CCIP 1.5, 1.6 and 2.0. Their facts
@@ -23,11 +24,12 @@ import { mkdirSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { createProgress } from '../src/cli/output/progress-bar.ts';
 import { openEmbedded } from '../src/store/server/embedded.ts';
 import { parseCount } from './arguments.ts';
 import { clusterOf } from './data/database.ts';
+import { type ProtocolVersion, protocolVersions } from './life/lives.ts';
 import { billionMessages, printLife, printMonth, printMonthHeads } from './life/report.ts';
 import { runLife } from './life/run.ts';
 import { machineFacts, measuredOn, writeResults } from './results-file.ts';
@@ -35,12 +37,13 @@ import { machineFacts, measuredOn, writeResults } from './results-file.ts';
 const given = new Command('npm run bench:life --')
   .description('What does a message take on disk after a life from its send to its execution?')
   .option('--messages <number>', 'messages of the simulated time', parseCount, 100_000)
+  .addOption(new Option('--protocol <version>', 'the version of all messages').choices(protocolVersions))
   .option('--rate <number>', 'the most messages a second (default: as fast as it goes)', parseCount)
   .option('--data <folder>', 'keep the database and the progress there, to be resumed')
   .option('--no-write', 'do not write bench/results/life.json')
   .showHelpAfterError('Try: npm run bench:life -- --help')
   .parse()
-  .opts<{ messages: number; rate?: number; data?: string; write: boolean }>();
+  .opts<{ messages: number; protocol?: ProtocolVersion; rate?: number; data?: string; write: boolean }>();
 
 const dataFolder = path.resolve(given.data ?? (await mkdtemp(path.join(os.tmpdir(), 'lanescan-bench-'))));
 mkdirSync(dataFolder, { recursive: true });
@@ -58,6 +61,7 @@ try {
   printMonthHeads();
   const result = await runLife(clusterOf(embedded), {
     messages: given.messages,
+    version: given.protocol,
     messagesPerSecond: given.rate,
     dataFolder,
     isStopping: () => isStopping,
@@ -82,7 +86,7 @@ try {
       writeResults('life', {
         date: measuredOn(),
         machine: machineFacts(),
-        ...{ messages: given.messages, verdict, billion, measurements },
+        ...{ messages: given.messages, version: given.protocol, verdict, billion, measurements },
       });
     }
   } else if (given.data !== undefined) {

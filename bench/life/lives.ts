@@ -49,9 +49,10 @@ export const START_MS = END_MS - SPAN_MS;
 const lanesOf15: readonly number[] = [2, 3, 8];
 const MAIN_LANE = 0;
 
-export type ProtocolVersion = '1.5.0' | '1.6.0' | '2.0.0';
+export const protocolVersions = ['1.5.0', '1.6.0', '2.0.0'] as const;
+export type ProtocolVersion = (typeof protocolVersions)[number];
 
-export function versionOf(lane: number): ProtocolVersion {
+function versionOf(lane: number): ProtocolVersion {
   if (lane === MAIN_LANE) return '1.6.0';
   return lanesOf15.includes(lane) ? '1.5.0' : '2.0.0';
 }
@@ -119,14 +120,15 @@ const addressWord = (address: string) => padHex(address as Hex);
 
 export type Lives = ReturnType<typeof createLives>;
 
-export function createLives(messages: number) {
+/** `only`: the version of all lanes, instead of the mixture. */
+export function createLives(messages: number, only?: ProtocolVersion) {
   const world = createWorld(messages);
   const rowsOf = createRowWriter(world);
   const derive = createDerivation('bench:life');
 
   const laneOf = (n: number): Lane & { readonly number: number; readonly version: ProtocolVersion } => {
     const { lane: number } = world.envelope(n);
-    return { ...(lanes[number] as Lane), number, version: versionOf(number) };
+    return { ...(lanes[number] as Lane), number, version: only ?? versionOf(number) };
   };
   const offRampOf = (lane: number) => contract(400 + lane);
   const executorOf = (lane: number) => contract(500 + lane);

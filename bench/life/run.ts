@@ -9,7 +9,15 @@ import type pg from 'pg';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { type Cluster, createEmpty, withClient } from '../data/database.ts';
 import { readDiskUse } from '../measurements/disk.ts';
-import { attemptsOf, createLives, isAbandoned, type Lives, type Member, START_MS } from './lives.ts';
+import {
+  attemptsOf,
+  createLives,
+  isAbandoned,
+  type Lives,
+  type Member,
+  type ProtocolVersion,
+  START_MS,
+} from './lives.ts';
 import {
   type Counters,
   type Measurement,
@@ -34,6 +42,8 @@ const SAVE_INTERVAL_MS = 5_000;
 
 export interface LifeSettings {
   readonly messages: number;
+  /** The version of all lanes; a mixture where it is left out. */
+  readonly version?: ProtocolVersion | undefined;
 }
 
 export interface LifeOptions extends LifeSettings {
@@ -66,7 +76,7 @@ interface Progress {
 export async function runLife(cluster: Cluster, options: LifeOptions): Promise<LifeResult | undefined> {
   const file = path.join(options.dataFolder, 'life.json');
   const progress = readProgress(file, options) ?? (await begin(cluster, options));
-  const lives = createLives(options.messages);
+  const lives = createLives(options.messages, options.version);
   const url = cluster.url(DATABASE);
   const store = await openStore({ place: { url }, access: 'write' });
   try {
@@ -80,20 +90,22 @@ export async function runLife(cluster: Cluster, options: LifeOptions): Promise<L
   }
 }
 
-function readProgress(file: string, { messages }: LifeSettings): Progress | undefined {
+function readProgress(file: string, { messages, version }: LifeSettings): Progress | undefined {
   if (!existsSync(file)) return undefined;
   const progress = JSON.parse(readFileSync(file, 'utf8')) as Progress;
-  if (progress.settings.messages !== messages)
+  const { settings } = progress;
+  if (settings.messages !== messages || settings.version !== version)
     throw new Error(
-      `${path.dirname(file)} has a run of ${progress.settings.messages} messages. Choose another --data or the same --messages.`,
+      `${path.dirname(file)} has a run of ${settings.messages} messages of ${settings.version ?? 'all versions'}. ` +
+        'Choose another --data, or the same --messages and --protocol.',
     );
   return progress;
 }
 
-async function begin(cluster: Cluster, { messages }: LifeSettings): Promise<Progress> {
+async function begin(cluster: Cluster, { messages, version }: LifeSettings): Promise<Progress> {
   await createEmpty(cluster, DATABASE);
   const first = await withClient(cluster.url(DATABASE), readCounters);
-  const settings = { messages };
+  const settings = { messages, version };
   return { settings, timeline: beginning, sample: [], measurements: [], seconds: 0, first, latest: first };
 }
 

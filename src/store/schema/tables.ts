@@ -10,6 +10,7 @@ export const tables = [
   'store_revision',
   'publication',
   'message',
+  'record_in_flight',
   'message_token',
   'fact',
   'earlier_attempt',
