@@ -39,11 +39,6 @@ export function nextStatus(status: Status, evidence: Evidence): Status {
   return statusRank(shown) > statusRank(status) ? shown : status;
 }
 
-/** Whether a message with this status was neither executed nor attempted. */
-export function isInFlight(status: Status): boolean {
-  return statusRank(status) < statusRank('FAILED');
-}
-
 /** The position of a status in the lifecycle; the store keeps this number. */
 export function statusRank(status: Status): number {
   return statuses.indexOf(status);

@@ -11,7 +11,7 @@ import {
   SNAPSHOT_FACT_ID,
 } from '../../src/store/facts/stored-fact.ts';
 import { migrate } from '../../src/store/schema/migrate.ts';
-import { observedTransaction, recordOf } from '../../src/store/write/message-row.ts';
+import { observedTransaction } from '../../src/store/write/message-row.ts';
 import { dataTables } from '../database.ts';
 import { BASELINE } from './other-schemas.ts';
 
@@ -41,7 +41,7 @@ const ofMessage = (row: Row) =>
 
 /** The statement that reads the rows of this program, and what an old row has in other words. */
 const readers: Readonly<Record<string, readonly [select: string, oldRow: (row: Row) => Row]>> = {
-  message: [`select *, ${recordOf('message')} as record from message`, (row) => row],
+  message: ['select * from message', (row) => row],
   message_token: ['select t.*, sent_at from message_token t join message using (message_id)', (row) => row],
   fact: ['select * from fact', ofMessage],
   earlier_attempt: ['select * from earlier_attempt', ofMessage],

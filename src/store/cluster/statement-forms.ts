@@ -12,13 +12,13 @@ const single = {
   /** Fails while the database cannot answer searches. */
   ping: 'select 1',
 
-  /** Messages in flight on lanes (`$1`, `$2`) with a lower sort key than `$3`, of lanes that have any. Stops at the limit. */
+  /** Messages in flight on lanes (`$1`, `$2`) that were sent before a time (`$3`), of lanes that have any. Stops at the limit. */
   overdue: `select lane.source as source_selector, lane.dest as dest_selector, late.overdue
-     from unnest($1::bigint[], $2::bigint[], $3::bigint[]) as lane (source, dest, due)
+     from unnest($1::bigint[], $2::bigint[], $3::timestamptz[]) as lane (source, dest, due)
      cross join lateral (
        select count(*)::int as overdue from (
          select from message
-         where source_selector = lane.source and dest_selector = lane.dest and outcome = 0 and sort_key < lane.due
+         where source_selector = lane.source and dest_selector = lane.dest and status < 6 and sent_at < lane.due
          limit ${MAX_OVERDUE}) counted) late
      where lane.due is not null and late.overdue > 0`,
 
@@ -60,9 +60,9 @@ const distributed: StatementForms = {
   // No lateral aggregate: every shard counts, and the coordinator adds up.
   overdue: `select lane.source as source_selector, lane.dest as dest_selector,
        least(count(*), ${MAX_OVERDUE})::int as overdue
-     from unnest($1::bigint[], $2::bigint[], $3::bigint[]) as lane (source, dest, due)
-     join message m on m.source_selector = lane.source and m.dest_selector = lane.dest and m.outcome = 0
-       and m.sort_key < lane.due
+     from unnest($1::bigint[], $2::bigint[], $3::timestamptz[]) as lane (source, dest, due)
+     join message m on m.source_selector = lane.source and m.dest_selector = lane.dest and m.status < 6
+       and m.sent_at < lane.due
      group by lane.source, lane.dest`,
 
   // No correlation into a subquery with a limit: whether a message has a token is a column of it.

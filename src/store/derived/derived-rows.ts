@@ -17,7 +17,6 @@ import {
   messageColumns,
   messageIdArray,
   messageRow,
-  recordOf,
   type TokenRow,
   tokenColumns,
   tokenRows,
@@ -239,7 +238,6 @@ type AsText<Row> = Readonly<Record<keyof Row, string | null>> & { readonly messa
 const asText = (columns: typeof messageColumns | typeof tokenColumns) =>
   Object.entries(columns)
     .map(([name, [column, type]]) => {
-      if (column === 'record') return `${recordOf('message')} as "${name}"`;
       if (type === 'bytea') return `encode(${column}, 'hex') as "${name}"`;
       if (type !== 'timestamptz') return `${column}::text as "${name}"`;
       return `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "${name}"`;

@@ -3,7 +3,6 @@ import type { ClientBase } from 'pg';
 import { addFlatHistogram, deliveryBucket, flatHistogram } from '../../domain/delivery-times.ts';
 import { statusRank } from '../../domain/lifecycle.ts';
 import type { Message } from '../../domain/message.ts';
-import { recordOf } from '../write/message-row.ts';
 import { describeLane, type LaneDay, readLaneDays, writeLaneDays } from '../write/statistics.ts';
 
 /** A table that one statement over all messages can rebuild. */
@@ -102,7 +101,7 @@ function prefixed(alias: string, names: readonly string[]): string {
 /** Counts descriptions of on-ramps that are not those of their newest message; with `repair` corrects them. */
 export async function compareDescriptions(client: ClientBase, repair: boolean): Promise<number> {
   const { rows } = await client.query(
-    `select ${prefixed('o', ONRAMP)}, description, ${recordOf('m')} as record
+    `select ${prefixed('o', ONRAMP)}, description, record
      from lane_onramp o join message m on m.message_id = o.newest_message`,
   );
   let count = 0;

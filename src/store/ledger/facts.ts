@@ -8,7 +8,7 @@ import { factColumnsOf, factId, readMessageFact } from '../facts/stored-fact.ts'
 import { readWith } from '../reads/reads.ts';
 import { isFound } from '../sql.ts';
 import { rangesCovering } from '../write/lane-facts.ts';
-import { messageIdArray, recordOf, storedSelector } from '../write/message-row.ts';
+import { messageIdArray, storedSelector } from '../write/message-row.ts';
 import type { BlockId } from './chain-state.ts';
 
 /** Where facts of chains are stored. */
@@ -97,12 +97,13 @@ export function readAwaitingExecution(
     readonly withFailed?: boolean;
   },
 ): Promise<readonly AwaitingExecution[]> {
-  return readMessagesTo(client, query.withFailed ? 'toOpen' : 'toExecute', network, query.after, query.limit);
+  const condition = query.withFailed ? 'status in (2, 3, 6) and not ready' : 'status in (2, 3) and not ready';
+  return readMessagesTo(client, condition, network, query.after, query.limit);
 }
 
 /** Messages to this network whose execution was not seen, whatever else is known of them. */
 export function readUnexecuted(client: ClientBase, network: string, after: string | null, limit: number) {
-  return readMessagesTo(client, 'inFlight', network, after, limit);
+  return readMessagesTo(client, 'status < 6', network, after, limit);
 }
 
 /** Those of these messages (ids in hex) that have not reached a status yet. */
@@ -115,23 +116,16 @@ export async function readBelowStatus(client: ClientBase, messageIds: readonly s
   return new Set(rows.map(({ id }) => id as string));
 }
 
-/** Indexes have the outcome; the status is checked on the rows. */
-const awaiting = {
-  inFlight: 'outcome = 0',
-  toExecute: 'outcome = 0 and status in (2, 3) and not ready',
-  toOpen: 'outcome < 7 and status in (2, 3, 6) and not ready',
-};
-
 async function readMessagesTo(
   client: ClientBase,
-  what: keyof typeof awaiting,
+  condition: 'status in (2, 3) and not ready' | 'status in (2, 3, 6) and not ready' | 'status < 6',
   network: string,
   after: string | null,
   limit: number,
 ): Promise<readonly AwaitingExecution[]> {
   const { rows } = await client.query(
-    `select encode(message_id, 'hex') as id, status, ${recordOf('message')} as record from message
-     where dest_selector = $1 and ${awaiting[what]} and message_id > $2
+    `select encode(message_id, 'hex') as id, status, record from message
+     where dest_selector = $1 and ${condition} and message_id > $2
      order by message_id limit $3`,
     [network, Buffer.from(after ?? '', 'hex'), limit],
   );

@@ -5,13 +5,13 @@
  * with the number of messages.
  */
 import { addFlatHistogram, MAX_DELIVERY_MS, percentile } from '../../domain/delivery-times.ts';
-import { isInFlight, type Status, statuses, statusRank } from '../../domain/lifecycle.ts';
+import { type Status, statuses, statusRank } from '../../domain/lifecycle.ts';
 import type { NetworkInfo } from '../../domain/message.ts';
 import type { NumberRun } from '../../domain/missing-numbers.ts';
 import type { StatementForms } from '../cluster/statement-forms.ts';
 import { groupBy } from '../group-by.ts';
 import type { Read } from '../reads/reads.ts';
-import { selectorOf, sortKey, storedSelector } from '../write/message-row.ts';
+import { selectorOf, storedSelector } from '../write/message-row.ts';
 
 export type StatusCounts = Readonly<Record<Status, number>>;
 
@@ -97,7 +97,7 @@ export async function readLanes(forms: StatementForms, read: Read, selection: La
   const histograms = await readHistograms(read, lanes, selection.deliveredSince);
   const p99s = shown.map(({ key }) => percentile(histograms.get(key) ?? new Map(), 0.99));
   // The cost is bounded by the messages in flight, which have a partial index.
-  const limits = p99s.map((p99Ms) => (p99Ms === null ? null : sortKey(selection.now.getTime() - p99Ms, '')));
+  const limits = p99s.map((p99Ms) => (p99Ms === null ? null : new Date(selection.now.getTime() - p99Ms)));
   const late = await read(forms.overdue, [...lanes, limits]);
   const overdue = new Map(late.map((row) => [keyOf(row), row.overdue as number]));
 
@@ -167,7 +167,7 @@ export function countsOf(rows: readonly Row[]): MessageCounts {
     if (row.ready) readyForManualExecution += Number(row.messages);
   }
   const sum = (added: readonly Status[]) => added.reduce((total, status) => total + byStatus[status], 0);
-  const inFlight = sum(statuses.filter(isInFlight));
+  const inFlight = sum(statuses.filter((status) => statusRank(status) < statusRank('FAILED')));
   return { messages: sum(statuses), byStatus, inFlight, readyForManualExecution };
 }
 

@@ -9,14 +9,13 @@
  * - one of them, or a lane: its own index, of an actor by the beginning of its address;
  * - several with at least one actor: an index by `search_key`, a hash of them;
  * - an actor and one network: the lanes of that network one after the other, each by `search_key`;
- * - a source token and an actor: an index by `search_key` of the tokens;
- * - a status before the execution: the messages in flight of each lane that has any with this status.
+ * - a source token and an actor: an index by `search_key` of the tokens.
  *
  * Each of these indexes exists three times: for all messages, for those that failed, and for those that are ready for
  * manual execution. A token, alone or with networks, is found in the same ways in a table of its own.
  */
 import type { BytesHex } from '../../domain/addresses.ts';
-import { isInFlight, type Status, statusRank } from '../../domain/lifecycle.ts';
+import { type Status, statusRank } from '../../domain/lifecycle.ts';
 import { FAILED_EXECUTION } from '../facts/kinds.ts';
 import { BEGINNING_BYTES, beginningOf, fixedSql, isFound, joinSql, type Sql, sql } from '../sql.ts';
 import { storedSelector } from '../write/message-row.ts';
@@ -73,9 +72,8 @@ const conditions: { readonly [N in Name]-?: (value: NonNullable<Requirements[N]>
   sourceToken: (address) => hasToken('sourceToken', address),
   destToken: (address) => hasToken('destToken', address),
   sourcePool: (address) => hasToken('sourcePool', address),
-  // Constants, so that the planner sees which partial indexes hold them.
-  status: (status) =>
-    fixedSql(isInFlight(status) ? `m.status = ${statusRank(status)}` : `m.outcome = ${statusRank(status)}`),
+  // A constant, one of eight, so that the planner sees which partial indexes hold it.
+  status: (status) => fixedSql(`m.status = ${statusRank(status)}`),
   ready: () => sql`m.ready`,
 };
 
@@ -179,7 +177,7 @@ export function scanFor(requirements: Requirements, isPage: boolean): Scan {
     const isById = selective === 'messageIds' || selective === 'otherTransaction';
     return { ...foundBy(selective), ...(isById && { isById }) };
   }
-  if (status !== undefined && isInFlight(status)) return scanInFlight(status, requirements, isPage);
+  if (status !== undefined && statusRank(status) < statusRank('FAILED')) return foundBy('status');
   if (status === 'SUCCESS' && requirements.ready) return foundBy('status', 'ready');
   if (requirements.origin !== undefined) return foundBy('origin');
 
@@ -203,30 +201,6 @@ export function scanFor(requirements: Requirements, isPage: boolean): Scan {
     ...kind.flatMap((name) => indexConditionsOf(name, requirements)),
   ];
   return { found, checked, ...(token && { token }), ...lanes };
-}
-
-/**
- * Messages in flight, by lane. No index has their very status, because nearly each of their updates changes it. But the messages
- * of a lane that wait do so at one stage or two, and lanes without any message of the status are not scanned.
- */
-function scanInFlight(status: Status, requirements: Requirements, isPage: boolean): Scan {
-  const { source, dest, ...others } = requirements;
-  const inFlight = fixedSql('m.outcome = 0');
-  const checked = (rest: Requirements) => conditionsOf(rest).map(unindexed);
-  if (!isPage && (source === undefined || dest === undefined))
-    return { found: [inFlight, IN_ORDER_OF_TIME], checked: checked(requirements) };
-  if (source !== undefined && dest !== undefined)
-    return { found: [...conditionsOf({ source, dest }), inFlight], checked: checked(others) };
-  const ends = [
-    ...(source === undefined ? [] : [sql`source_selector = ${storedSelector(source)}::bigint`]),
-    ...(dest === undefined ? [] : [sql`dest_selector = ${storedSelector(dest)}::bigint`]),
-    fixedSql(`status = ${statusRank(status)} and messages > 0`),
-  ];
-  return {
-    found: [sql`m.source_selector = l.source_selector and m.dest_selector = l.dest_selector`, inFlight],
-    checked: checked(others),
-    lanes: sql`select distinct source_selector, dest_selector from lane_total where ${joinSql(ends, ' and ')}`,
-  };
 }
 
 function scanForToken(name: TokenName, requirements: Requirements, isPage: boolean): Scan {

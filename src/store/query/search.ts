@@ -16,7 +16,7 @@ import type { Layout } from '../cluster/layout.ts';
 import { readSearchLookups, type SearchLookups } from '../cluster/search-lookups.ts';
 import type { Read, RowBound } from '../reads/reads.ts';
 import { fixedSql, joinSql, type Sql, sql } from '../sql.ts';
-import { recordOf, sortKey } from '../write/message-row.ts';
+import { sortKey } from '../write/message-row.ts';
 import {
   anyMessageHas,
   anyOf,
@@ -202,17 +202,12 @@ function scansOf(
       if (!lookups) return [scan];
       if (scan.token && !lookups.hasToken(scan.token)) return [];
       if (!scan.lanes) return [scan];
-      // By a status alone: there may be many lanes, each of which would be a scan without a limit.
-      if (requirements.source === undefined && requirements.dest === undefined)
-        return [scanFor(requirements, false)];
       return lookups.lanesOf(requirements).map((lane) => scanFor({ ...requirements, ...lane }, true));
     });
 }
 
-const RECORD = fixedSql(recordOf('m'));
-
 function bodyOf({ view }: PageQuery): Sql {
-  return view === 'summary' ? sql`left(${RECORD}, m.summary_length) || '}'` : RECORD;
+  return view === 'summary' ? sql`left(m.record, m.summary_length) || '}'` : sql`m.record`;
 }
 
 /** The table whose index a scan walks. */

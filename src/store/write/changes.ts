@@ -98,8 +98,6 @@ export async function writeChanges(
   const messages: PlacedRow[] = [];
   const outcomes: PlacedRow[] = [];
   const outdated: string[] = [];
-  const recordsInFlight: CopyValue[][] = [];
-  const outdatedRecords: string[] = [];
   const tokens: TokenRow[] = [];
   const outdatedTokens: string[] = [];
   const historyValues: CopyValue[][] = [];
@@ -110,8 +108,6 @@ export async function writeChanges(
     historyValues.push(historyRow(change, changePosition, recordedAt, removedRecords));
     const isSameSend = row !== undefined && stored?.sendText === sendTextOf(row);
     if (stored && !isSameSend) outdated.push(id);
-    if (stored && isInFlight(stored.counted)) outdatedRecords.push(id);
-    if (row && isInFlight(row)) recordsInFlight.push([id, row.record]);
     if (row) (isSameSend ? outcomes : messages).push({ row, isSnapshot, position: changePosition });
     const rows = message ? tokenRows(message) : [];
     if (stored && stored.tokensText === tokensTextOf(rows)) return;
@@ -120,19 +116,13 @@ export async function writeChanges(
   });
   await deleteMessages(client, 'message', outdated);
   await deleteMessages(client, 'message_token', outdatedTokens);
-  await deleteMessages(client, 'record_in_flight', outdatedRecords);
   await updateOutcomes(client, outcomes);
   await copyRows(
     client,
     'message',
     MESSAGE_COLUMNS,
-    messages.map(({ row, position: at, isSnapshot }) => [
-      at,
-      isSnapshot,
-      ...rowKeys.map((key) => (key === 'record' && isInFlight(row) ? null : row[key])),
-    ]),
+    messages.map((placed) => [placed.position, placed.isSnapshot, ...rowKeys.map((key) => placed.row[key])]),
   );
-  await copyRows(client, 'record_in_flight', RECORD_COLUMNS, recordsInFlight);
   await writeTokens(client, tokens);
   await copyRows(client, 'history', historyColumns, historyValues);
   await updateStatistics(
@@ -158,13 +148,9 @@ interface PlacedRow {
   readonly position: bigint;
 }
 
-function isInFlight({ status }: Pick<CountedMessage, 'status'>): boolean {
-  return status < statusRank('FAILED');
-}
-
 async function deleteMessages(
   client: ClientBase,
-  table: 'message' | 'message_token' | 'record_in_flight',
+  table: 'message' | 'message_token',
   ids: readonly string[],
 ): Promise<void> {
   if (ids.length === 0) return;
@@ -184,7 +170,7 @@ async function updateOutcomes(client: ClientBase, outcomes: readonly PlacedRow[]
     outcomes.map(({ position }) => position),
     outcomes.map(({ isSnapshot }) => isSnapshot),
     // One text, because the driver would escape each quote in an array of texts.
-    rows.map((row) => (isInFlight(row) ? '' : row.record)).join(BETWEEN_RECORDS),
+    rows.map(({ record }) => record).join(BETWEEN_RECORDS),
     ...shortKeys.map((key) => rows.map((row) => row[key])),
   ]);
 }
@@ -199,7 +185,7 @@ const UPDATE_OUTCOMES = (() => {
   const values = short.map(([column, type]) =>
     type === 'bytea' ? `${column} = decode(o.${column}, 'hex')` : `${column} = o.${column}`,
   );
-  return `update message m set position = o.position, is_snapshot = o.is_snapshot, record = nullif(o.record, ''), ${values.join(', ')}
+  return `update message m set position = o.position, is_snapshot = o.is_snapshot, record = o.record, ${values.join(', ')}
     from unnest($1::bytea[], $2::bigint[], $3::boolean[], string_to_array($4::text, chr(1)), ${arrays.join(', ')})
       as o (message_id, position, is_snapshot, record, ${names.join(', ')})
     where m.message_id = o.message_id`;
@@ -287,7 +273,6 @@ const MESSAGE_COLUMNS: CopyColumns = {
   is_snapshot: 'boolean',
   ...Object.fromEntries(Object.values(messageColumns)),
 };
-const RECORD_COLUMNS = { message_id: 'bytea', record: 'text' } as const satisfies CopyColumns;
 const rowKeys = Object.keys(messageColumns) as readonly (keyof MessageRow)[];
 const tokenKeys = Object.keys(tokenColumns) as readonly (keyof TokenRow)[];
 

@@ -15,7 +15,7 @@ import { detailsPlace, factColumnsWithoutDetails, factId, readMessageFact } from
 import { readWith } from '../reads/reads.ts';
 import { KEPT_ATTEMPTS, readEarlierIds } from './earlier-attempts.ts';
 import { rangesCovering } from './lane-facts.ts';
-import { type MessageRow, messageIdArray, recordOf, SEND_TEXT, TOKENS_TEXT } from './message-row.ts';
+import { type MessageRow, messageIdArray, SEND_TEXT, TOKENS_TEXT } from './message-row.ts';
 import type { CountedMessage } from './statistics.ts';
 
 export interface StoredMessage {
@@ -131,7 +131,7 @@ export async function readKnownFacts(
 export async function readRecords(client: ClientBase, ids: readonly string[]): Promise<Map<string, string>> {
   if (ids.length === 0) return new Map();
   const { rows } = await client.query(
-    `select encode(message_id, 'hex') as id, ${recordOf('message')} as record from message where message_id = any($1)`,
+    `select encode(message_id, 'hex') as id, record from message where message_id = any($1)`,
     [messageIdArray(ids)],
   );
   return new Map(rows.map((row) => [row.id, row.record]));

@@ -100,16 +100,6 @@ export function tokensTextOf(rows: readonly TokenRow[]): string {
   return rows.map((row) => tokenKeys.map((key) => row[key]).join()).join(';');
 }
 
-/**
- * SQL of the record of a row of `message`, in the table with this name. While a message is in flight, its record is in
- * `record_in_flight`; in its row only where a repair has written it there.
- *
- * @param messageId another expression of its message id
- */
-export function recordOf(table: string, messageId = `${table}.message_id`): string {
-  return `coalesce(${table}.record, (select r.record from record_in_flight r where r.message_id = ${messageId}))`;
-}
-
 export function messageRow(message: Message) {
   const source = message.sourceNetworkInfo.chainFamily;
   const dest = message.destNetworkInfo.chainFamily;

@@ -189,7 +189,8 @@ async function single(name: string): Promise<readonly [string, string][]> {
     readyForManualExecOnly: 'true',
     sourceTransactionHash: `0x${rows[0].send}`,
     'status, busy': 'SUCCESS',
-    'status, failed': 'FAILED',
+    'status, rare': 'COMMITTED',
+    'status, three': 'COMMITTED,BLESSED,FAILED',
     sentAfter: '2026-01-01T06:00:00Z',
     sentBefore: '2026-01-01T06:00:00Z',
     'address, busy': busy,
@@ -218,7 +219,8 @@ const names = [
   'readyForManualExecOnly',
   'sourceTransactionHash',
   'status, busy',
-  'status, failed',
+  'status, rare',
+  'status, three',
   'sentAfter',
   'sentBefore',
   'address, busy',
@@ -270,7 +272,7 @@ describe(`among ${ROWS} messages, a page is read in order from indexes, without 
       const plan = await planOf([['messageId', ids]], key);
       expect(offences(plan), outline(plan)).toEqual([]);
       const indexes = nodesOf(plan).flatMap((node) => node['Index Name'] ?? []);
-      expect(indexes, outline(plan)).toEqual(['message_key', 'record_in_flight_pkey']);
+      expect(indexes, outline(plan)).toEqual(['message_key']);
     }
   });
 });
@@ -326,35 +328,6 @@ describe('every combination of the six filters of the contract', () => {
       expect(await mostRowsRead(raw)).toBeLessThanOrEqual(lanes ? PAGE_ROWS * LANES : PAGE_ROWS);
     },
   );
-});
-
-describe('a status before the execution is found among the messages in flight of the lanes that have it', () => {
-  const ways = { COMMITTED: 1, 'COMMITTED,BLESSED': 2, 'COMMITTED,FAILED': 2 };
-  /** Messages in flight have six statuses here, each as often as the others. */
-  const MOST_ROWS = 2 * 6 * PAGE_ROWS;
-  test.each(Object.entries(ways))('%s', async (status, scans) => {
-    const inFlight = status.includes('FAILED') ? scans - 1 : scans;
-    for (const [networks, lanes] of [
-      [[], LANES],
-      [[['sourceChainSelector', '1']], LANES],
-      [
-        [
-          ['sourceChainSelector', '1'],
-          ['destChainSelector', '2'],
-        ],
-        1,
-      ],
-      [[['sourceChainSelector', '999']], 0],
-    ] as const) {
-      const raw: RawParameters = [['status', status], ...networks];
-      const plan = await planOf(raw);
-      const used = nodesOf(plan).flatMap((node) => node['Index Name'] ?? []);
-      expect(used.filter((name) => name === 'message_in_flight_by_lane').length, outline(plan)).toBe(
-        inFlight,
-      );
-      expect(await mostRowsRead(raw), outline(plan)).toBeLessThanOrEqual(lanes * MOST_ROWS);
-    }
-  });
 });
 
 describe('a token with networks is found on its lanes, and where it never is there is next to nothing to read', () => {

@@ -26,9 +26,6 @@ create table new_message (
   delivery_ms bigint,
   summary_length integer not null,
   status smallint not null,
-  -- What indexes have of the status: 0 while the message is in flight, 6 failed, 7 succeeded. Until the execution no update
-  -- changes a column of an index, so that PostgreSQL can write the row anew into its page, without index entries (HOT).
-  outcome smallint not null generated always as (case when status < 6 then 0 else status end) stored,
   ready boolean not null,
   -- True where only snapshots are known: the record itself is then their join, and `fact` has no row.
   is_snapshot boolean not null,
@@ -42,22 +39,13 @@ create table new_message (
   receipt_transaction bytea,
   -- SHA-256 of the record, first 16 bytes: shows a change without reading the record.
   digest bytea not null,
-  -- The wire JSON, ready-made. Its first summary_length characters, closed with }, are the summary view. Null where it is in
-  -- record_in_flight.
-  record text check (record is not null or outcome = 0)
+  -- The wire JSON, ready-made. Its first summary_length characters, closed with }, are the summary view.
+  record text not null
 )
 -- Records of usual size stay in the row as they are: reading them costs neither a second look-up nor unpacking. A row is
--- written four to five times in the first hour of its message: without a vacuum at each 2 per cent of the table, dead rows and
--- their index entries would accumulate.
+-- written four to five times in the first hour of its message: without a vacuum at each 2 per cent of the table, a fifth of
+-- it would be dead rows.
 with (toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0.02);
-
--- Records of messages in flight. A record changes with each status: in the row of the message, it would leave no room in the
--- page for the next version, and each version in another page needs an entry in every index. This table stays small, and is
--- vacuumed often.
-create table record_in_flight (
-  message_id bytea primary key,
-  record text not null
-) with (toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 
 create table new_message_token (
   sort_key bigint not null,
