@@ -3,6 +3,7 @@
  * statistics from the rows. What comes out is compared, table by table, with what `store.apply` makes of the same
  * records.
  */
+
 import { statfs } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
@@ -15,8 +16,16 @@ import { knownSchema } from '../../src/store/schema/migrate.ts';
 import { declaredSchema } from '../../src/store/schema/writer-guard.ts';
 import type { EmbeddedDatabase } from '../../src/store/server/embedded.ts';
 import { openStore } from '../../src/store/store.ts';
+import { currentOf } from '../../src/store/write/message-row.ts';
 import { describeLane } from '../../src/store/write/statistics.ts';
-import { createRowWriter, HISTORY_COLUMNS, MESSAGE_COLUMNS, type Rows, TOKEN_COLUMNS } from './records.ts';
+import {
+  createRowWriter,
+  HISTORY_COLUMNS,
+  IN_FLIGHT_COLUMNS,
+  MESSAGE_COLUMNS,
+  type Rows,
+  TOKEN_COLUMNS,
+} from './records.ts';
 import { createWorld, WORLD_VERSION, type World } from './world.ts';
 
 const ROWS_PER_COPY = 20_000;
@@ -156,7 +165,7 @@ async function indexesOf(client: pg.ClientBase, tables: readonly string[]): Prom
 }
 
 async function fill(client: pg.Client, world: World): Promise<void> {
-  const tables = ['message', 'message_token', 'history'];
+  const tables = ['message', 'in_flight', 'message_token', 'history'];
   const indexes = await indexesOf(client, tables);
   for (const { drop } of indexes) await client.query(drop);
   await client.query(`set maintenance_work_mem = '1GB'`);
@@ -168,6 +177,7 @@ async function fill(client: pg.Client, world: World): Promise<void> {
     for (let n = from; n < Math.min(world.size, from + ROWS_PER_COPY); n++) rows.push(rowsOf(n));
     for (const [into, text] of [
       [`message (${MESSAGE_COLUMNS})`, (row: Rows) => row.message],
+      [`in_flight (${IN_FLIGHT_COLUMNS})`, (row: Rows) => row.inFlight],
       [`message_token (${TOKEN_COLUMNS})`, (row: Rows) => row.token],
       [`history (${HISTORY_COLUMNS})`, (row: Rows) => row.history],
     ] as const)
@@ -192,18 +202,20 @@ function inChunks(rows: readonly Rows[], text: (row: Rows) => string): string[] 
   );
 }
 
+const STATUS = currentOf('m', 'status');
+
 /** What writing the messages one batch after the other would have kept, counted from the messages at once. */
 export async function fillStatistics(client: pg.ClientBase): Promise<void> {
   await client.query(`
-    insert into lane_total select source_selector, dest_selector, status, ready, count(*) from message group by 1, 2, 3, 4;
-    insert into day_total select sent_at::date, source_selector, dest_selector, status, count(*) from message group by 1, 2, 3, 4;
+    insert into lane_total select source_selector, dest_selector, ${STATUS}, ready, count(*) from message m group by 1, 2, 3, 4;
+    insert into day_total select sent_at::date, source_selector, dest_selector, ${STATUS}, count(*) from message m group by 1, 2, 3, 4;
     insert into lane_run select source_selector, dest_selector, onramp, min(sequence_number), max(sequence_number)
       from message group by 1, 2, 3;`);
   const { rows: newest } = await client.query(
     `select r.source_selector, r.dest_selector, r.onramp, m.message_id, m.sent_at, m.record,
             r.to_sequence - r.from_sequence + 1 as present
      from lane_run r cross join lateral (
-       select message_id, sent_at, record from message m
+       select message_id, sent_at, ${currentOf('m', 'record')} as record from message m
        where m.source_selector = r.source_selector and m.dest_selector = r.dest_selector and m.onramp = r.onramp
        order by sent_at desc, message_id desc limit 1) m`,
   );
@@ -224,7 +236,7 @@ export async function fillStatistics(client: pg.ClientBase): Promise<void> {
   }
   const { rows } = await client.query(
     `select source_selector, dest_selector, sent_at::date::text as day, delivery_ms, count(*)::int as messages
-     from message where status = ${statusRank('SUCCESS')} group by 1, 2, 3, 4`,
+     from message where outcome = ${statusRank('SUCCESS')} group by 1, 2, 3, 4`,
   );
   const days = new Map<string, { lane: string[]; histogram: Map<number, number> }>();
   for (const row of rows) {

@@ -14,6 +14,7 @@ import { distributedSearchSql, readLookups, searchSql } from '../../src/store/qu
 import type { Read } from '../../src/store/reads/reads.ts';
 import { renderSql, type Sql } from '../../src/store/sql.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
+import { sortKey } from '../../src/store/write/message-row.ts';
 import { createTestDatabase, openTestStore } from '../database.ts';
 import {
   evmAddress,
@@ -158,7 +159,7 @@ const values: Readonly<Record<string, string>> = {
   messageId: sent.messageId,
   sentAfter: '2026-01-01T00:00:05Z',
   sentBefore: '2026-01-01T00:00:15Z',
-  status: 'FAILED,SUCCESS',
+  status: 'SENT,SUCCESS',
   address: account,
   sourceTokenAddress: token.sourceTokenAddress,
   q: `${account},${token.destTokenAddress}`,
@@ -211,7 +212,7 @@ it('statements with two forms return the same rows', async () => {
     'select distinct source_selector as source, dest_selector as dest from lane_total',
   );
   const ends = [lanes.map(({ source }) => source), lanes.map(({ dest }) => dest)];
-  const ofLanes = [...ends, lanes.map(() => new Date(Date.UTC(2027, 0, 1)))];
+  const ofLanes = [...ends, lanes.map(() => sortKey(Date.UTC(2027, 0, 1), ''))];
   const sorted = (rows: readonly unknown[]) => rows.map((row) => JSON.stringify(row)).sort();
   const overdue = await single.read(onOneNode.overdue, ofLanes);
   expect(overdue.length).toBeGreaterThan(0);
@@ -228,5 +229,7 @@ it('statements with two forms return the same rows', async () => {
   }
   const prefix = [Buffer.alloc(1), Buffer.alloc(64, 255), '', 500, 10];
   const text = (forms: typeof distributed) => forms.distinctValues('message', 'sender');
-  expect(await cluster.read(text(distributed), prefix)).toEqual(await single.read(text(onOneNode), prefix));
+  expect(sorted(await cluster.read(text(distributed), prefix))).toEqual(
+    sorted(await single.read(text(onOneNode), prefix)),
+  );
 });

@@ -10,6 +10,7 @@ export const tables = [
   'store_revision',
   'publication',
   'message',
+  'in_flight',
   'message_token',
   'fact',
   'earlier_attempt',

@@ -17,12 +17,14 @@ import { type CopyColumns, type CopyValue, copyRows } from './copy.ts';
 import { earlierAttempts, moveToEarlier } from './earlier-attempts.ts';
 import { factsOf, type KnownFacts, readRecords, type StoredMessage } from './known-facts.ts';
 import {
+  isInFlight,
   type MessageRow,
   messageColumns,
   messageIdArray,
   messageRow,
   outcomeKeys,
   sendTextOf,
+  settledRow,
   storedSelector,
   type TokenRow,
   tokenColumns,
@@ -98,6 +100,8 @@ export async function writeChanges(
   const messages: PlacedRow[] = [];
   const outcomes: PlacedRow[] = [];
   const outdated: string[] = [];
+  const inFlight: PlacedRow[] = [];
+  const outdatedInFlight: string[] = [];
   const tokens: TokenRow[] = [];
   const outdatedTokens: string[] = [];
   const historyValues: CopyValue[][] = [];
@@ -107,8 +111,12 @@ export async function writeChanges(
     const changePosition = position + BigInt(index) + 1n;
     historyValues.push(historyRow(change, changePosition, recordedAt, removedRecords));
     const isSameSend = row !== undefined && stored?.sendText === sendTextOf(row);
+    const placed = row && { row, isSnapshot, position: changePosition };
     if (stored && !isSameSend) outdated.push(id);
-    if (row) (isSameSend ? outcomes : messages).push({ row, isSnapshot, position: changePosition });
+    if (placed && !isSameSend) messages.push(placed);
+    if (placed && isSameSend && !isSettledSame(placed, stored)) outcomes.push(placed);
+    if (stored && isInFlight(stored.counted)) outdatedInFlight.push(id);
+    if (placed && isInFlight(placed.row)) inFlight.push(placed);
     const rows = message ? tokenRows(message) : [];
     if (stored && stored.tokensText === tokensTextOf(rows)) return;
     if (stored && stored.tokensText !== '') outdatedTokens.push(id);
@@ -116,13 +124,10 @@ export async function writeChanges(
   });
   await deleteMessages(client, 'message', outdated);
   await deleteMessages(client, 'message_token', outdatedTokens);
+  await deleteMessages(client, 'in_flight', outdatedInFlight);
   await updateOutcomes(client, outcomes);
-  await copyRows(
-    client,
-    'message',
-    MESSAGE_COLUMNS,
-    messages.map((placed) => [placed.position, placed.isSnapshot, ...rowKeys.map((key) => placed.row[key])]),
-  );
+  await copyRows(client, 'message', MESSAGE_COLUMNS, messages.map(settledValues));
+  await writeInFlight(client, inFlight);
   await writeTokens(client, tokens);
   await copyRows(client, 'history', historyColumns, historyValues);
   await updateStatistics(
@@ -137,20 +142,23 @@ export async function writeChanges(
   const newPosition = position + BigInt(changed.length);
   await writes.advancePosition(client, newPosition);
   if (hasOutgrownStatistics(position, newPosition)) {
-    await client.query('analyze message, message_token, lane_fact');
+    await client.query('analyze message, in_flight, message_token, lane_fact');
   }
 }
 
-interface PlacedRow {
+interface InFlightRow {
   readonly row: MessageRow;
-  readonly isSnapshot: boolean;
   /** Of the change in the history. */
   readonly position: bigint;
 }
 
+interface PlacedRow extends InFlightRow {
+  readonly isSnapshot: boolean;
+}
+
 async function deleteMessages(
   client: ClientBase,
-  table: 'message' | 'message_token',
+  table: 'message' | 'message_token' | 'in_flight',
   ids: readonly string[],
 ): Promise<void> {
   if (ids.length === 0) return;
@@ -163,14 +171,14 @@ async function deleteMessages(
  */
 async function updateOutcomes(client: ClientBase, outcomes: readonly PlacedRow[]): Promise<void> {
   if (outcomes.length === 0) return;
-  const rows = outcomes.map(({ row }) => row);
+  const rows = outcomes.map(({ row }) => settledRow(row));
   const shortKeys = outcomeKeys.filter((key) => key !== 'record');
   await client.query(UPDATE_OUTCOMES, [
-    messageIdArray(rows.map(({ messageId }) => messageId)),
-    outcomes.map(({ position }) => position),
+    messageIdArray(outcomes.map(({ row }) => row.messageId)),
+    outcomes.map(settledPosition),
     outcomes.map(({ isSnapshot }) => isSnapshot),
     // One text, because the driver would escape each quote in an array of texts.
-    rows.map(({ record }) => record).join(BETWEEN_RECORDS),
+    rows.map(({ record }) => record ?? '').join(BETWEEN_RECORDS),
     ...shortKeys.map((key) => rows.map((row) => row[key])),
   ]);
 }
@@ -185,11 +193,24 @@ const UPDATE_OUTCOMES = (() => {
   const values = short.map(([column, type]) =>
     type === 'bytea' ? `${column} = decode(o.${column}, 'hex')` : `${column} = o.${column}`,
   );
-  return `update message m set position = o.position, is_snapshot = o.is_snapshot, record = o.record, ${values.join(', ')}
+  return `update message m set position = o.position, is_snapshot = o.is_snapshot, record = nullif(o.record, ''), ${values.join(', ')}
     from unnest($1::bytea[], $2::bigint[], $3::boolean[], string_to_array($4::text, chr(1)), ${arrays.join(', ')})
       as o (message_id, position, is_snapshot, record, ${names.join(', ')})
     where m.message_id = o.message_id`;
 })();
+
+/** Writes rows of `in_flight`, which has none of these messages. */
+export async function writeInFlight(client: ClientBase, messages: readonly InFlightRow[]): Promise<void> {
+  await copyRows(
+    client,
+    'in_flight',
+    inFlightColumns,
+    messages.map(({ row, position }) => [
+      ...[row.messageId, row.sortKey, position, row.sourceSelector, row.destSelector],
+      ...[row.summaryLength, row.status, row.digest, row.record],
+    ]),
+  );
+}
 
 export async function writeTokens(client: ClientBase, tokens: readonly TokenRow[]): Promise<void> {
   const values = tokens.map((token) => tokenKeys.map((key) => token[key]));
@@ -268,11 +289,45 @@ async function writeSnapshotMarks(client: ClientBase, changes: readonly Change[]
   );
 }
 
+/** Whether `message` has these values already: in flight, most changes are those of `in_flight` alone. */
+function isSettledSame({ row, isSnapshot }: PlacedRow, stored: StoredMessage | undefined): boolean {
+  return (
+    stored !== undefined &&
+    isInFlight(stored.counted) &&
+    isInFlight(row) &&
+    stored.isSnapshot === isSnapshot &&
+    stored.counted.ready === row.ready &&
+    stored.counted.deliveryMs === row.deliveryMs &&
+    stored.receiptTransaction === row.receiptTransaction
+  );
+}
+
+function settledPosition({ row, position }: PlacedRow): bigint | null {
+  return isInFlight(row) ? null : position;
+}
+
+function settledValues(placed: PlacedRow): CopyValue[] {
+  const row = settledRow(placed.row);
+  return [settledPosition(placed), placed.isSnapshot, ...rowKeys.map((key) => row[key])];
+}
+
 const MESSAGE_COLUMNS: CopyColumns = {
   position: 'bigint',
   is_snapshot: 'boolean',
   ...Object.fromEntries(Object.values(messageColumns)),
 };
+/** In the order of the values in `writeInFlight`. */
+const inFlightColumns = {
+  message_id: 'bytea',
+  sort_key: 'bigint',
+  position: 'bigint',
+  source_selector: 'bigint',
+  dest_selector: 'bigint',
+  summary_length: 'integer',
+  status: 'smallint',
+  digest: 'bytea',
+  record: 'text',
+} as const satisfies CopyColumns;
 const rowKeys = Object.keys(messageColumns) as readonly (keyof MessageRow)[];
 const tokenKeys = Object.keys(tokenColumns) as readonly (keyof TokenRow)[];
 

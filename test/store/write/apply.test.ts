@@ -1,4 +1,5 @@
 /** What the store makes of facts: records, history and report, in any order, again, taken back, and from several writers. */
+
 import fc from 'fast-check';
 import type pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -11,6 +12,7 @@ import { hashText } from '../../../src/store/facts/hash-bytes.ts';
 import { openStore, type Store } from '../../../src/store/store.ts';
 import type { OrphanedBlock } from '../../../src/store/write/lane-facts.ts';
 import { dataTables, emptyTables, openTestStore } from '../../database.ts';
+import { CURRENT_MESSAGES } from '../../fixtures/stored-messages.ts';
 import {
   chainFactsAbout,
   digits,
@@ -190,7 +192,7 @@ describe('the history', () => {
       { position: '3', ...row('updated', statusRank('FAILED'), statusRank('COMMITTED'), failure) },
       { position: '4', ...row('updated', statusRank('SUCCESS'), statusRank('FAILED'), success) },
     ]);
-    const { rows } = await client.query('select position from message');
+    const { rows } = await client.query(`select position from ${CURRENT_MESSAGES} m`);
     expect(rows).toEqual([{ position: '4' }]);
   });
 
@@ -745,7 +747,7 @@ describe('facts in any order, in any batches, from three writers at once', () =>
 
   async function storedRecords(): Promise<Map<string, string>> {
     const { rows } = await client.query(
-      `select '0x' || encode(message_id, 'hex') as id, record from message`,
+      `select '0x' || encode(message_id, 'hex') as id, record from ${CURRENT_MESSAGES} m`,
     );
     return new Map(rows.map(({ id, record }) => [id, record]));
   }
@@ -770,7 +772,7 @@ describe('facts in any order, in any batches, from three writers at once', () =>
     }
     const { rows: messages } = await client.query(
       `select encode(message_id, 'hex') as id, status, store.position as latest
-       from message, store`,
+       from ${CURRENT_MESSAGES} m, store`,
     );
     expect(new Map(messages.map(({ id, status }) => [id, status]))).toEqual(statusById);
     if (messages[0]) expect(messages[0].latest).toBe(String(rows.length));
