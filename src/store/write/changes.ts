@@ -117,12 +117,7 @@ export async function writeChanges(
   await deleteMessages(client, 'message', outdated);
   await deleteMessages(client, 'message_token', outdatedTokens);
   await updateOutcomes(client, outcomes);
-  await copyRows(
-    client,
-    'message',
-    MESSAGE_COLUMNS,
-    messages.map((placed) => [placed.position, placed.isSnapshot, ...rowKeys.map((key) => placed.row[key])]),
-  );
+  await copyRows(client, 'message', MESSAGE_COLUMNS, messages.map(messageValues));
   await writeTokens(client, tokens);
   await copyRows(client, 'history', historyColumns, historyValues);
   await updateStatistics(
@@ -141,7 +136,7 @@ export async function writeChanges(
   }
 }
 
-interface PlacedRow {
+export interface PlacedRow {
   readonly row: MessageRow;
   readonly isSnapshot: boolean;
   /** Of the change in the history. */
@@ -192,8 +187,7 @@ const UPDATE_OUTCOMES = (() => {
 })();
 
 export async function writeTokens(client: ClientBase, tokens: readonly TokenRow[]): Promise<void> {
-  const values = tokens.map((token) => tokenKeys.map((key) => token[key]));
-  await copyRows(client, 'message_token', Object.fromEntries(Object.values(tokenColumns)), values);
+  await copyRows(client, 'message_token', TOKEN_COLUMNS, tokens.map(tokenValues));
 }
 
 function countedOf(row: MessageRow): CountedMessage {
@@ -268,13 +262,25 @@ async function writeSnapshotMarks(client: ClientBase, changes: readonly Change[]
   );
 }
 
-const MESSAGE_COLUMNS: CopyColumns = {
+export const MESSAGE_COLUMNS: CopyColumns = {
   position: 'bigint',
   is_snapshot: 'boolean',
   ...Object.fromEntries(Object.values(messageColumns)),
 };
 const rowKeys = Object.keys(messageColumns) as readonly (keyof MessageRow)[];
 const tokenKeys = Object.keys(tokenColumns) as readonly (keyof TokenRow)[];
+
+export const TOKEN_COLUMNS: CopyColumns = Object.fromEntries(Object.values(tokenColumns));
+
+/** The values of `TOKEN_COLUMNS`. */
+export function tokenValues(token: TokenRow): CopyValue[] {
+  return tokenKeys.map((key) => token[key]);
+}
+
+/** The values of `MESSAGE_COLUMNS`. */
+export function messageValues({ row, isSnapshot, position }: PlacedRow): CopyValue[] {
+  return [position, isSnapshot, ...rowKeys.map((key) => row[key])];
+}
 
 export const historyColumns = {
   position: 'bigint',
@@ -296,8 +302,17 @@ export const historyColumns = {
 
 const historyKeys = Object.keys(historyColumns) as readonly (keyof typeof historyColumns)[];
 
+/** What the history tells of a change. */
+export interface HistoricChange extends Pick<Change, 'change' | 'message'> {
+  readonly known: Pick<KnownFacts, 'id' | 'chainFacts' | 'ranges' | 'snapshot' | 'toStore' | 'derived'> & {
+    readonly stored: { readonly counted: Pick<CountedMessage, 'status'> } | undefined;
+  };
+}
+
 /** The newest execution among the facts that are new. A batch of history may bring several. */
-function newAttempt({ toStore }: KnownFacts): { factId: string; detailsId: string | null } | undefined {
+function newAttempt({
+  toStore,
+}: Pick<KnownFacts, 'toStore'>): { factId: string; detailsId: string | null } | undefined {
   const [newest] = newestAttempts(
     toStore.map(({ fact }) => fact),
     1,
@@ -310,8 +325,9 @@ function newAttempt({ toStore }: KnownFacts): { factId: string; detailsId: strin
   return { factId: executed.id, detailsId: details?.id ?? null };
 }
 
-function historyRow(
-  { change, known, message }: Change,
+/** The values of `historyColumns`. */
+export function historyRow(
+  { change, known, message }: HistoricChange,
   position: bigint,
   recordedAt: string,
   removedRecords: ReadonlyMap<string, string>,
