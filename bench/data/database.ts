@@ -197,13 +197,18 @@ function inChunks(rows: readonly Rows[], text: (row: Rows) => string): string[] 
   );
 }
 
-/** What writing the messages one batch after the other would have kept, counted from the messages, which are read once. */
+/**
+ * What writing the messages one batch after the other would have kept, counted from the messages, which are read once. Totals
+ * may have rows already, whatever they count.
+ */
 export async function fillStatistics(client: pg.ClientBase): Promise<void> {
   await client.query(`
     create temporary table counted as
       select source_selector, dest_selector, onramp, sequence_number, sent_at::date as day, status, ready, delivery_ms from message;
-    insert into lane_total select source_selector, dest_selector, status, ready, count(*) from counted group by 1, 2, 3, 4;
-    insert into day_total select day, source_selector, dest_selector, status, count(*) from counted group by 1, 2, 3, 4;
+    insert into lane_total select source_selector, dest_selector, status, ready, count(*) from counted group by 1, 2, 3, 4
+      on conflict (source_selector, dest_selector, status, ready) do update set messages = excluded.messages;
+    insert into day_total select day, source_selector, dest_selector, status, count(*) from counted group by 1, 2, 3, 4
+      on conflict (day, source_selector, dest_selector, status) do update set messages = excluded.messages;
     insert into lane_run select source_selector, dest_selector, onramp, min(sequence_number), max(sequence_number)
       from counted group by 1, 2, 3;`);
   const { rows: newest } = await client.query(
