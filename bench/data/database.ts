@@ -55,12 +55,17 @@ export function clusterOf(embedded: EmbeddedDatabase): Cluster {
   };
 }
 
-export async function withClient<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
+export async function openClient(url: string): Promise<pg.Client> {
   const client = new pg.Client({
     connectionString: url,
     options: `-c timezone=UTC ${declaredSchema(await knownSchema())}`,
   });
   await client.connect();
+  return client;
+}
+
+export async function withClient<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = await openClient(url);
   try {
     return await use(client);
   } finally {
@@ -75,7 +80,7 @@ export async function openDatabase(cluster: Cluster, size: number): Promise<Benc
   const world = createWorld(size);
   const mark = `world ${WORLD_VERSION}, whole`;
   if ((await readMark(cluster.url('postgres'), name)) !== mark) {
-    await requireDiskSpace(cluster, size);
+    await requireDiskSpace(cluster, size * BYTES_A_MESSAGE, `${size.toLocaleString('en')} messages`);
     await checkAgainstApply(cluster);
     await createEmpty(cluster, name);
     console.error(`Making ${size.toLocaleString('en')} messages`);
@@ -103,15 +108,15 @@ export async function readMark(url: string, name: string): Promise<string | null
   });
 }
 
-async function requireDiskSpace(cluster: Cluster, size: number): Promise<void> {
+/** @param what is made, for the message */
+export async function requireDiskSpace(cluster: Cluster, bytes: number, what: string): Promise<void> {
   const { bavail, bsize } = await statfs(cluster.embedded.dataFolder);
   const free = bavail * bsize;
-  const needed = size * BYTES_A_MESSAGE;
-  const gigabytes = (bytes: number) => `${(bytes / 1e9).toFixed(1)} GB`;
-  if (needed > free * 0.95) {
+  const gigabytes = (amount: number) => `${(amount / 1e9).toFixed(1)} GB`;
+  if (bytes > free * 0.95) {
     throw new Error(
-      `${size.toLocaleString('en')} messages need about ${gigabytes(needed)} while they are made; ` +
-        `${cluster.embedded.dataFolder} has ${gigabytes(free)} free. Choose another folder with --data or a smaller --size.`,
+      `${what} need about ${gigabytes(bytes)} while they are made; ${cluster.embedded.dataFolder} has ` +
+        `${gigabytes(free)} free. Choose another folder with --data, or fewer messages.`,
     );
   }
 }
@@ -140,12 +145,12 @@ async function copyText(client: pg.ClientBase, into: string, chunks: readonly st
   );
 }
 
-interface Index {
+export interface Index {
   readonly drop: string;
   readonly create: string;
 }
 
-async function indexesOf(client: pg.ClientBase, tables: readonly string[]): Promise<readonly Index[]> {
+export async function indexesOf(client: pg.ClientBase, tables: readonly string[]): Promise<readonly Index[]> {
   const { rows } = await client.query(
     `select i.relname as name, t.relname as table, pg_get_indexdef(i.oid) as definition, c.conname as constraint,
             pg_get_constraintdef(c.oid) as constraint_definition
@@ -202,22 +207,28 @@ function inChunks(rows: readonly Rows[], text: (row: Rows) => string): string[] 
   );
 }
 
-const STATUS = currentOf('m', 'status');
-
-/** What writing the messages one batch after the other would have kept, counted from the messages at once. */
+/**
+ * What writing the messages one batch after the other would have kept, counted from the messages, which are read once. Totals
+ * may have rows already, whatever they count.
+ */
 export async function fillStatistics(client: pg.ClientBase): Promise<void> {
   await client.query(`
-    insert into lane_total select source_selector, dest_selector, ${STATUS}, ready, count(*) from message m group by 1, 2, 3, 4;
-    insert into day_total select sent_at::date, source_selector, dest_selector, ${STATUS}, count(*) from message m group by 1, 2, 3, 4;
+    create temporary table counted as
+      select source_selector, dest_selector, onramp, sequence_number, sent_at::date as day, ${currentOf('m', 'status')} as status, ready,
+        delivery_ms from message m;
+    insert into lane_total select source_selector, dest_selector, status, ready, count(*) from counted group by 1, 2, 3, 4
+      on conflict (source_selector, dest_selector, status, ready) do update set messages = excluded.messages;
+    insert into day_total select day, source_selector, dest_selector, status, count(*) from counted group by 1, 2, 3, 4
+      on conflict (day, source_selector, dest_selector, status) do update set messages = excluded.messages;
     insert into lane_run select source_selector, dest_selector, onramp, min(sequence_number), max(sequence_number)
-      from message group by 1, 2, 3;`);
+      from counted group by 1, 2, 3;`);
   const { rows: newest } = await client.query(
     `select r.source_selector, r.dest_selector, r.onramp, m.message_id, m.sent_at, m.record,
             r.to_sequence - r.from_sequence + 1 as present
      from lane_run r cross join lateral (
        select message_id, sent_at, ${currentOf('m', 'record')} as record from message m
        where m.source_selector = r.source_selector and m.dest_selector = r.dest_selector and m.onramp = r.onramp
-       order by sent_at desc, message_id desc limit 1) m`,
+       order by sort_key desc, message_id desc limit 1) m`,
   );
   for (const row of newest) {
     await client.query(
@@ -235,8 +246,8 @@ export async function fillStatistics(client: pg.ClientBase): Promise<void> {
     );
   }
   const { rows } = await client.query(
-    `select source_selector, dest_selector, sent_at::date::text as day, delivery_ms, count(*)::int as messages
-     from message where outcome = ${statusRank('SUCCESS')} group by 1, 2, 3, 4`,
+    `select source_selector, dest_selector, day::text as day, delivery_ms, count(*)::int as messages
+     from counted where status = ${statusRank('SUCCESS')} group by 1, 2, 3, 4`,
   );
   const days = new Map<string, { lane: string[]; histogram: Map<number, number> }>();
   for (const row of rows) {
@@ -253,6 +264,7 @@ export async function fillStatistics(client: pg.ClientBase): Promise<void> {
     'insert into lane_delivery select * from unnest($1::bigint[], $2::bigint[], $3::date[], $4::json[])',
     [0, 1, 2, 3].map((column) => values.map((row) => row[column])),
   );
+  await client.query('drop table counted');
 }
 
 /** The same small world made both ways must leave the same rows in every table. */
@@ -276,32 +288,45 @@ async function checkAgainstApply(cluster: Cluster): Promise<void> {
     } finally {
       await store.close();
     }
-    const [one, other] = await Promise.all(
-      [made, applied].map((name) => withClient(cluster.url(name), contents)),
-    );
-    for (const [table, rows] of one ?? []) {
-      const difference = rows.findIndex((row, index) => row !== other?.get(table)?.[index]);
-      if (difference === -1 && rows.length === other?.get(table)?.length) continue;
-      throw new Error(
-        `The bench would measure rows that an import does not make. ${table}, row ${difference}:\n` +
-          `made    ${rows[difference]}\napplied ${other?.get(table)?.[difference]}`,
-      );
-    }
+    await requireSameRows(cluster.url(made), cluster.url(applied));
   } finally {
     await dropDatabase(cluster, made);
     await dropDatabase(cluster, applied);
   }
 }
 
+/** Throws where a table of the databases differs but for the moments of writing. `made` is what the bench made. */
+export async function requireSameRows(
+  made: string,
+  applied: string,
+  ignored: readonly string[] = [],
+): Promise<void> {
+  const [one, other] = await Promise.all(
+    [made, applied].map((url) => withClient(url, (client) => contents(client, ignored))),
+  );
+  for (const [table, rows] of one ?? []) {
+    const difference = rows.findIndex((row, index) => row !== other?.get(table)?.[index]);
+    if (difference === -1 && rows.length === other?.get(table)?.length) continue;
+    throw new Error(
+      `The bench would measure rows that the program does not make. ${table}, row ${difference} of ${rows.length}:\n` +
+        `made    ${rows[difference]}\napplied ${other?.get(table)?.[difference]}`,
+    );
+  }
+}
+
 /** Every row of every table as text, but for the moments at which they were written. */
-async function contents(client: pg.Client): Promise<ReadonlyMap<string, readonly string[]>> {
+async function contents(
+  client: pg.Client,
+  ignored: readonly string[],
+): Promise<ReadonlyMap<string, readonly string[]>> {
   const { rows: tables } = await client.query(
-    `select tablename from pg_tables where schemaname = 'public' and tablename not in ('migration', 'cursor_key') order by 1`,
+    `select tablename from pg_tables where schemaname = 'public' and tablename <> all($1) order by 1`,
+    [['migration', 'cursor_key', ...ignored]],
   );
   const all = new Map<string, readonly string[]>();
   for (const { tablename } of tables) {
     const { rows } = await client.query(
-      `select (to_jsonb(t) - 'recorded_at' - 'created_at' - 'id')::text as row from ${tablename} t order by 1`,
+      `select (to_jsonb(t) - 'recorded_at' - 'created_at' - 'removed_at' - 'id')::text as row from ${tablename} t order by 1`,
     );
     all.set(tablename, rows.map(({ row }) => row.replace(/"histogram": \[([^\]]*)\]/, inBucketOrder)).sort());
   }

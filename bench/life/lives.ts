@@ -37,6 +37,7 @@ import {
   lanes,
   mix,
   SPAN_MS,
+  type World,
 } from '../data/world.ts';
 
 const SECOND_MS = 1_000;
@@ -108,6 +109,8 @@ export interface Member {
 /** A block with one event of the benchmark. `branch` is 1 for the block that replaces an abandoned one. */
 type Branch = 0 | 1;
 
+const REMEMBERED = 4_096;
+
 /** The second one verifies tokens. */
 const VERIFIERS = ['CommitteeVerifier', 'LombardVerifier'] as const;
 /** Five signatures of a committee. */
@@ -122,14 +125,17 @@ export type Lives = ReturnType<typeof createLives>;
 
 /** `only`: the version of all lanes, instead of the mixture. */
 export function createLives(messages: number, only?: ProtocolVersion) {
-  const world = createWorld(messages);
+  const plainWorld = createWorld(messages);
+  const world: World = { ...plainWorld, envelope: remembered(plainWorld.envelope) };
   const rowsOf = createRowWriter(world);
   const derive = createDerivation('bench:life');
 
-  const laneOf = (n: number): Lane & { readonly number: number; readonly version: ProtocolVersion } => {
-    const { lane: number } = world.envelope(n);
-    return { ...(lanes[number] as Lane), number, version: only ?? versionOf(number) };
-  };
+  const versionedLanes = lanes.map((lane, number) => ({
+    ...lane,
+    number,
+    version: only ?? versionOf(number),
+  }));
+  const laneOf = (n: number) => versionedLanes[world.envelope(n).lane] as (typeof versionedLanes)[number];
   const offRampOf = (lane: number) => contract(400 + lane);
   const executorOf = (lane: number) => contract(500 + lane);
   const verifiersOf = (n: number) => {
@@ -454,6 +460,19 @@ export function createLives(messages: number, only?: ProtocolVersion) {
         deliveryTime: Date.parse(at) - Date.parse(message.sendTimestamp),
       };
     },
+  };
+}
+
+/** Facts of a message ask for the same again and again, while a few hundred messages are under way. */
+function remembered<T>(make: (n: number) => T): (n: number) => T {
+  const latest: { readonly n: number; readonly made: T }[] = [];
+  return (n) => {
+    const place = n % REMEMBERED;
+    const known = latest[place];
+    if (known?.n === n) return known.made;
+    const made = make(n);
+    latest[place] = { n, made };
+    return made;
   };
 }
 

@@ -26,7 +26,7 @@ export interface TableState {
 }
 
 export interface Measurement {
-  /** Months of 30 days; null at the end. */
+  /** Months of 30 days; 0 before the first life, where messages were settled before; null at the end. */
   readonly month: number | null;
   readonly messages: number;
   readonly seconds: number;

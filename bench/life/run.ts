@@ -1,6 +1,7 @@
 /**
  * A run: lives that are written into a store, and measured at the end of each month. It stops between two ticks and goes on
- * from a file in the data folder.
+ * from a file in the data folder. The store is empty before, or has messages that were settled in bulk (`settled.ts`); then a
+ * month has as many of the lives as without these, and less time.
  */
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -27,13 +28,12 @@ import {
   summarise,
 } from './measurement.ts';
 import { measureSearches, type SearchTimes } from './searches.ts';
-import { beginning, createTimeline, finalHeight, type NetworkStep, type TimelineState } from './timeline.ts';
+import { messagesBefore, numberMessages, openSettled } from './settled.ts';
+import { beginning, createTimeline, stateAt, type TimelineState } from './timeline.ts';
 import { checkStore, type Verdict } from './verdict.ts';
+import { createWriter } from './writer.ts';
 
 export const DATABASE = 'bench_life';
-const HOLDER = 'bench:life';
-/** Longer than any run. Who holds it may take it again. */
-const LEASE_SECONDS = 400 * 86_400;
 const MONTH_MS = 30 * 86_400_000;
 /** About so many of all messages, and more often the few that fail or are in an abandoned block. */
 const SAMPLES = 500;
@@ -41,7 +41,10 @@ const SAMPLES_MULTIPLE = 20;
 const SAVE_INTERVAL_MS = 5_000;
 
 export interface LifeSettings {
+  /** How many of them live. */
   readonly messages: number;
+  /** How many are there before. */
+  readonly settled: number;
   /** The version of all lanes; a mixture where it is left out. */
   readonly version?: ProtocolVersion | undefined;
 }
@@ -51,6 +54,9 @@ export interface LifeOptions extends LifeSettings {
   /** The most messages a second; as fast as it goes where it is left out. */
   readonly messagesPerSecond?: number | undefined;
   readonly isStopping?: () => boolean;
+  /** Called with the number of settled messages that are written. */
+  readonly onSettled?: (messages: number) => void;
+  /** Called with the number of lives that have begun, and with each measurement. */
   readonly onProgress?: (messages: number, measurement: Measurement | undefined) => void;
 }
 
@@ -65,7 +71,7 @@ interface Progress {
   readonly timeline: TimelineState;
   readonly sample: readonly Member[];
   readonly measurements: readonly Measurement[];
-  /** Of all runs, without the time between them. */
+  /** Of all runs, without the time between them, and with the time in which messages were settled. */
   readonly seconds: number;
   /** Counters of the empty store, and at the latest measurement. */
   readonly first: Counters;
@@ -75,8 +81,9 @@ interface Progress {
 /** Runs to the end; undefined where it was stopped before. */
 export async function runLife(cluster: Cluster, options: LifeOptions): Promise<LifeResult | undefined> {
   const file = path.join(options.dataFolder, 'life.json');
-  const progress = readProgress(file, options) ?? (await begin(cluster, options));
-  const lives = createLives(options.messages, options.version);
+  const lives = createLives(options.settled + options.messages, options.version);
+  const progress = readProgress(file, options) ?? (await begin(cluster, lives, options));
+  if (!progress) return undefined;
   const url = cluster.url(DATABASE);
   const store = await openStore({ place: { url }, access: 'write' });
   try {
@@ -90,23 +97,37 @@ export async function runLife(cluster: Cluster, options: LifeOptions): Promise<L
   }
 }
 
-function readProgress(file: string, { messages, version }: LifeSettings): Progress | undefined {
+function readProgress(file: string, { messages, settled, version }: LifeSettings): Progress | undefined {
   if (!existsSync(file)) return undefined;
   const progress = JSON.parse(readFileSync(file, 'utf8')) as Progress;
   const { settings } = progress;
-  if (settings.messages !== messages || settings.version !== version)
+  if (settings.messages !== messages || settings.settled !== settled || settings.version !== version)
     throw new Error(
-      `${path.dirname(file)} has a run of ${settings.messages} messages of ${settings.version ?? 'all versions'}. ` +
-        'Choose another --data, or the same --messages and --protocol.',
+      `${path.dirname(file)} has a run of ${settings.messages} messages of ${settings.version ?? 'all versions'} after ` +
+        `${settings.settled} settled ones. Choose another --data, or the same --messages, --settled and --protocol.`,
     );
   return progress;
 }
 
-async function begin(cluster: Cluster, { messages, version }: LifeSettings): Promise<Progress> {
-  await createEmpty(cluster, DATABASE);
-  const first = await withClient(cluster.url(DATABASE), readCounters);
-  const settings = { messages, version };
-  return { settings, timeline: beginning, sample: [], measurements: [], seconds: 0, first, latest: first };
+/** Undefined where the run is stopped before its lives begin. */
+async function begin(cluster: Cluster, lives: Lives, options: LifeOptions): Promise<Progress | undefined> {
+  const { messages, settled, version } = options;
+  const settings = { messages, settled, version };
+  if (settled === 0) {
+    await createEmpty(cluster, DATABASE);
+    const first = await withClient(cluster.url(DATABASE), readCounters);
+    return { settings, timeline: beginning, sample: [], measurements: [], seconds: 0, first, latest: first };
+  }
+  const world = { settled, messages: lives.world.size, version };
+  const store = await openSettled(cluster, DATABASE, { ...options, ...world });
+  if (!store) return undefined;
+  const { first, seconds } = store;
+  const sample: Member[] = [];
+  const sequences = numberMessages(lives, messagesBefore(settled), (member) => {
+    if (isSampled(member.n, settled)) sample.push(member);
+  });
+  const timeline = stateAt(settled, sequences);
+  return { settings, timeline, sample, measurements: [], seconds, first, latest: first };
 }
 
 interface Run {
@@ -120,17 +141,20 @@ async function writeLives(
   store: Store,
   client: pg.ClientBase,
   { lives, progress: from, file }: Run,
-  { messagesPerSecond, isStopping = () => false, onProgress = () => undefined }: LifeOptions,
+  { settled, messagesPerSecond, isStopping = () => false, onProgress = () => undefined }: LifeOptions,
 ): Promise<Progress | undefined> {
   if (from.measurements.at(-1)?.month === null) return from;
   const isInspectable = await prepareInspection(client);
   const sample = new Map(from.sample.map((member) => [member.n, member]));
-  const timeline = createTimeline(lives, from.timeline, (member) => {
-    if (isSampled(member.n, lives.world.size)) sample.set(member.n, member);
+  const { size } = lives.world;
+  const timeline = createTimeline(lives, from.timeline, {
+    onSent(member) {
+      if (isSampled(member.n, size - settled)) sample.set(member.n, member);
+    },
   });
   const writer = createWriter(store);
   const { world } = lives;
-  const database = { size: world.size, world, cursors: store.cursors };
+  const database = { size, world, cursors: store.cursors };
   const began = performance.now();
   const measurements = [...from.measurements];
   let { latest } = from;
@@ -148,14 +172,16 @@ async function writeLives(
     renameSync(`${file}.new`, file);
     savedAt = performance.now();
   };
-  const monthOf = (at: number) => Math.floor((at - START_MS) / MONTH_MS);
+  const livesBeganAt = settled === 0 ? START_MS : world.envelope(settled).sentAtMs;
+  const monthMs = MONTH_MS * ((size - settled) / size);
+  const monthOf = (at: number) => Math.max(0, Math.floor((at - livesBeganAt) / monthMs));
 
   /** Writes a tick; false after the last. */
   const writeTick = async (): Promise<boolean> => {
     const steps = timeline.next();
     if (!steps) return false;
     for (const step of steps) await writer.write(step, timeline.at);
-    onProgress(timeline.sent, undefined);
+    onProgress(timeline.sent - settled, undefined);
     if (messagesPerSecond !== undefined) {
       const dueMs = ((timeline.sent - from.timeline.sent) * 1000) / messagesPerSecond;
       await delay(Math.max(0, began + dueMs - performance.now()));
@@ -176,18 +202,21 @@ async function writeLives(
       month,
       messages: timeline.sent,
       seconds: Math.round(seconds()),
-      disk: await readDiskUse(client, timeline.sent, from.first.walBytes),
+      // What settled messages took to write is no part of a life.
+      disk: await readDiskUse(client, timeline.sent, settled === 0 ? from.first.walBytes : null),
       ...(await readBloat(client, isInspectable)),
       since: summarise(stretch),
-      whileWriting: month !== null,
+      whileWriting: month !== null && month > 0,
       searches,
       residentMebibytes: Math.round(process.memoryUsage.rss() / 2 ** 20),
     };
     measurements.push(measurement);
     latest = to;
-    onProgress(timeline.sent, measurement);
+    onProgress(timeline.sent - settled, measurement);
   };
 
+  if (settled > 0 && measurements.length === 0)
+    await measure(0, await measureSearches(store, database, timeline.sent));
   for (let isGoingOn = true; isGoingOn && !isStopping(); ) {
     const month = monthOf(timeline.at);
     isGoingOn = await writeTick();
@@ -199,7 +228,7 @@ async function writeLives(
       while (isSearching && isGoingOn) isGoingOn = await writeTick();
       const searches = await searching;
       // What is left of a short run is measured at its end.
-      if (timeline.sent < lives.world.size) await measure(month + 1, searches);
+      if (timeline.sent < size) await measure(month + 1, searches);
     }
     if (performance.now() - savedAt > SAVE_INTERVAL_MS) save();
     if (isGoingOn) continue;
@@ -215,31 +244,4 @@ function isSampled(n: number, messages: number): boolean {
   const isEventful = attemptsOf(n).length > 1 || isAbandoned('sent', n) || isAbandoned('executed', n);
   const samples = isEventful ? SAMPLES * SAMPLES_MULTIPLE : SAMPLES;
   return n % Math.max(1, Math.floor(messages / samples)) === 0;
-}
-
-/** Records steps as the indexer of each network does, with the blocks that it holds until they are final. */
-function createWriter({ index }: Store) {
-  const leased = new Set<string>();
-  return {
-    async write({ network, facts, orphaned }: NetworkStep, at: number): Promise<void> {
-      if (!leased.has(network)) {
-        if (!(await index.lease(network, HOLDER, LEASE_SECONDS)))
-          throw new Error(`Another process indexes ${network} in this store.`);
-        leased.add(network);
-      }
-      const blocks = new Map(facts.map(({ seen }) => [seen.blockNumber, seen.blockHash]));
-      await index.record(network, HOLDER, {
-        facts,
-        orphaned,
-        blocks: [...blocks].map(([number, hash]) => ({ number, hash })),
-        forgetBelow: finalHeight(at),
-        // The indexer asked the destination for the policy because of this task.
-        tasksDone: facts.flatMap((fact) =>
-          fact.kind === 'VerifierPolicy'
-            ? [{ messageId: fact.messageId.slice(2), kind: 'policy' as const, attempts: 0 }]
-            : [],
-        ),
-      });
-    },
-  };
 }

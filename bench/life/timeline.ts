@@ -58,22 +58,34 @@ export interface NetworkStep {
   readonly orphaned: readonly string[];
 }
 
-export const beginning: TimelineState = {
-  tick: 0,
-  sent: 0,
-  sequences: lanes.map(() => 0),
-  waiting: lanes.map(() => []),
-  due: [],
-};
+/** Nothing is under way: all messages before have ended. `sequences` are the last ones of the lanes. */
+export function stateAt(sent: number, sequences: readonly number[]): TimelineState {
+  return {
+    ...{ sent, sequences },
+    tick: Math.floor(sent / MESSAGES_PER_TICK),
+    waiting: lanes.map(() => []),
+    due: [],
+  };
+}
 
-/** @param onSent called once for each message, with its number on the lane */
+export const beginning = stateAt(
+  0,
+  lanes.map(() => 0),
+);
+
+export interface TimelineOptions {
+  /** No message is sent from this number on; the lives of those before are played to their ends. */
+  readonly end?: number;
+  /** Called once for each message, with its number on the lane. */
+  readonly onSent?: (member: Member) => void;
+}
+
 export function createTimeline(
   lives: Lives,
   from: TimelineState,
-  onSent: (member: Member) => void = () => undefined,
+  { end = lives.world.size, onSent }: TimelineOptions = {},
 ) {
   let { tick, sent } = from;
-  const { size } = lives.world;
   const sequences = [...from.sequences];
   const waiting = from.waiting.map((members) => [...members]);
   const due = new Map(from.due.map(([at, events]) => [at, [...events]]));
@@ -90,7 +102,7 @@ export function createTimeline(
     const sequence = (sequences[lane] ?? 0) + 1;
     sequences[lane] = sequence;
     const member = { n, sequence };
-    onSent(member);
+    onSent?.(member);
     after(0, { kind: 'sent', member, attempt: 0, isAgain: false });
   };
 
@@ -183,8 +195,8 @@ export function createTimeline(
 
     /** The steps of the next tick, one for each network that has something; undefined after the last. */
     next(): readonly NetworkStep[] | undefined {
-      if (sent === size && due.size === 0 && waiting.every(({ length }) => length === 0)) return undefined;
-      while (sent < Math.min(size, (tick + 1) * MESSAGES_PER_TICK)) send();
+      if (sent === end && due.size === 0 && waiting.every(({ length }) => length === 0)) return undefined;
+      while (sent < Math.min(end, (tick + 1) * MESSAGES_PER_TICK)) send();
       commitWaiting();
       const steps = new Map<string, { facts: SeenFact[]; orphaned: string[] }>();
       const stepOf = (network: string) => {

@@ -1,6 +1,6 @@
 /** Lives of the benchmark `bench:life`: facts like those of the decoders, stopped and continued, and compared with the store. */
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
-import { clusterOf } from '../../bench/data/database.ts';
+import { clusterOf, createEmpty, requireSameRows, withClient } from '../../bench/data/database.ts';
 import { attemptsOf, createLives, isAbandoned, type Member } from '../../bench/life/lives.ts';
 import type { Measurement } from '../../bench/life/measurement.ts';
 import { billionMessages } from '../../bench/life/report.ts';
@@ -114,6 +114,7 @@ test('a billion messages are counted in workers of half a terabyte', () => {
 test('a run is stopped, continued, measured, and compared with the store', { tags: 'slow' }, async () => {
   const dataFolder = freshFolder();
   const messages = 600;
+  const settled = 0;
   const embedded = await openEmbedded({ dataFolder });
   onTestFinished(() => embedded.leave());
   const cluster = clusterOf(embedded);
@@ -121,7 +122,7 @@ test('a run is stopped, continued, measured, and compared with the store', { tag
   let reached = 0;
   const run = (isStopping: () => boolean) =>
     runLife(cluster, {
-      ...{ messages, dataFolder, isStopping },
+      ...{ messages, settled, dataFolder, isStopping },
       onProgress(sent, measurement) {
         reached = sent;
         if (measurement) measurements.push(measurement);
@@ -132,7 +133,7 @@ test('a run is stopped, continued, measured, and compared with the store', { tag
   const result = await run(() => false);
   expect(result?.measurements).toEqual(measurements);
   expect(result?.verdict).toMatchObject({ messages, compared: messages });
-  await expect(runLife(cluster, { messages: messages + 1, dataFolder })).rejects.toThrow(
+  await expect(runLife(cluster, { messages: messages + 1, settled, dataFolder })).rejects.toThrow(
     'Choose another --data',
   );
 
@@ -169,4 +170,49 @@ test('a run is stopped, continued, measured, and compared with the store', { tag
   await expect(checkStore(store, lives, [member])).rejects.toThrow('attempts of message');
   await store.apply([], [executed.seen]);
   await expect(checkStore(store, lives, [])).rejects.toThrow('statuses of the records');
+});
+
+test('lives begin in a store with settled messages', { tags: 'slow' }, async () => {
+  const dataFolder = freshFolder();
+  const [settled, messages] = [200, 120];
+  const embedded = await openEmbedded({ dataFolder });
+  onTestFinished(() => embedded.leave());
+  const cluster = clusterOf(embedded);
+  let written = 0;
+  const run = (more: { settled: number; isStopping?: () => boolean }) =>
+    runLife(cluster, {
+      ...{ messages, dataFolder, ...more },
+      onSettled(count) {
+        written = count;
+      },
+    });
+  await expect(run({ settled: 900_000_000 })).rejects.toThrow('900,000,000 messages need about');
+  // With the rows, and without indexes and statistics.
+  expect(await run({ settled, isStopping: () => written === settled })).toBeUndefined();
+  await expect(run({ settled: settled - 1 })).rejects.toThrow('Choose another --data');
+  const result = await run({ settled });
+  expect(result?.verdict).toMatchObject({ messages: settled + messages, compared: settled + messages });
+  expect(result?.measurements[0]).toMatchObject({ month: 0, messages: settled, whileWriting: false });
+  expect(result?.measurements.at(-1)).toMatchObject({ month: null, messages: settled + messages });
+
+  const empty = 'bench_empty';
+  await createEmpty(cluster, empty);
+  const indexesOf = (name: string) =>
+    withClient(cluster.url(name), async (client) => {
+      const { rows } = await client.query(
+        `select indexdef from pg_indexes where schemaname = 'public' order by indexname`,
+      );
+      return rows;
+    });
+  expect(await indexesOf(DATABASE)).toEqual(await indexesOf(empty));
+  await expect(requireSameRows(cluster.url(DATABASE), cluster.url(empty))).rejects.toThrow(
+    'rows that the program does not make',
+  );
+  const store = await openStore({ place: { url: cluster.url(DATABASE) } });
+  onTestFinished(() => store.close());
+  const { signal } = new AbortController();
+  expect(await store.derived.compare({ signal })).toEqual({
+    ...{ messages: settled + messages, unchecked: [] },
+    disagreements: [],
+  });
 });

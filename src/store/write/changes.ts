@@ -126,7 +126,7 @@ export async function writeChanges(
   await deleteMessages(client, 'message_token', outdatedTokens);
   await deleteMessages(client, 'in_flight', outdatedInFlight);
   await updateOutcomes(client, outcomes);
-  await copyRows(client, 'message', MESSAGE_COLUMNS, messages.map(settledValues));
+  await copyRows(client, 'message', MESSAGE_COLUMNS, messages.map(messageValues));
   await writeInFlight(client, inFlight);
   await writeTokens(client, tokens);
   await copyRows(client, 'history', historyColumns, historyValues);
@@ -152,7 +152,7 @@ interface InFlightRow {
   readonly position: bigint;
 }
 
-interface PlacedRow extends InFlightRow {
+export interface PlacedRow extends InFlightRow {
   readonly isSnapshot: boolean;
 }
 
@@ -213,8 +213,7 @@ export async function writeInFlight(client: ClientBase, messages: readonly InFli
 }
 
 export async function writeTokens(client: ClientBase, tokens: readonly TokenRow[]): Promise<void> {
-  const values = tokens.map((token) => tokenKeys.map((key) => token[key]));
-  await copyRows(client, 'message_token', Object.fromEntries(Object.values(tokenColumns)), values);
+  await copyRows(client, 'message_token', TOKEN_COLUMNS, tokens.map(tokenValues));
 }
 
 function countedOf(row: MessageRow): CountedMessage {
@@ -306,12 +305,7 @@ function settledPosition({ row, position }: PlacedRow): bigint | null {
   return isInFlight(row) ? null : position;
 }
 
-function settledValues(placed: PlacedRow): CopyValue[] {
-  const row = settledRow(placed.row);
-  return [settledPosition(placed), placed.isSnapshot, ...rowKeys.map((key) => row[key])];
-}
-
-const MESSAGE_COLUMNS: CopyColumns = {
+export const MESSAGE_COLUMNS: CopyColumns = {
   position: 'bigint',
   is_snapshot: 'boolean',
   ...Object.fromEntries(Object.values(messageColumns)),
@@ -330,6 +324,19 @@ const inFlightColumns = {
 } as const satisfies CopyColumns;
 const rowKeys = Object.keys(messageColumns) as readonly (keyof MessageRow)[];
 const tokenKeys = Object.keys(tokenColumns) as readonly (keyof TokenRow)[];
+
+export const TOKEN_COLUMNS: CopyColumns = Object.fromEntries(Object.values(tokenColumns));
+
+/** The values of `TOKEN_COLUMNS`. */
+export function tokenValues(token: TokenRow): CopyValue[] {
+  return tokenKeys.map((key) => token[key]);
+}
+
+/** The values of `MESSAGE_COLUMNS`. */
+export function messageValues(placed: PlacedRow): CopyValue[] {
+  const row = settledRow(placed.row);
+  return [settledPosition(placed), placed.isSnapshot, ...rowKeys.map((key) => row[key])];
+}
 
 export const historyColumns = {
   position: 'bigint',
@@ -351,8 +358,17 @@ export const historyColumns = {
 
 const historyKeys = Object.keys(historyColumns) as readonly (keyof typeof historyColumns)[];
 
+/** What the history tells of a change. */
+export interface HistoricChange extends Pick<Change, 'change' | 'message'> {
+  readonly known: Pick<KnownFacts, 'id' | 'chainFacts' | 'ranges' | 'snapshot' | 'toStore' | 'derived'> & {
+    readonly stored: { readonly counted: Pick<CountedMessage, 'status'> } | undefined;
+  };
+}
+
 /** The newest execution among the facts that are new. A batch of history may bring several. */
-function newAttempt({ toStore }: KnownFacts): { factId: string; detailsId: string | null } | undefined {
+function newAttempt({
+  toStore,
+}: Pick<KnownFacts, 'toStore'>): { factId: string; detailsId: string | null } | undefined {
   const [newest] = newestAttempts(
     toStore.map(({ fact }) => fact),
     1,
@@ -365,8 +381,9 @@ function newAttempt({ toStore }: KnownFacts): { factId: string; detailsId: strin
   return { factId: executed.id, detailsId: details?.id ?? null };
 }
 
-function historyRow(
-  { change, known, message }: Change,
+/** The values of `historyColumns`. */
+export function historyRow(
+  { change, known, message }: HistoricChange,
   position: bigint,
   recordedAt: string,
   removedRecords: ReadonlyMap<string, string>,

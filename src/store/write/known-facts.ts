@@ -203,7 +203,7 @@ function sentMessage(known: KnownFacts): SentMessage | undefined {
   return known.snapshot;
 }
 
-export function factsOf(known: KnownFacts): Fact[] {
+export function factsOf(known: Pick<KnownFacts, 'chainFacts' | 'ranges' | 'snapshot'>): Fact[] {
   const facts: Fact[] = [...known.chainFacts.values(), ...known.ranges];
   if (known.snapshot) facts.push({ kind: 'Snapshot', message: known.snapshot });
   return facts;

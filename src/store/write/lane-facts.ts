@@ -77,17 +77,19 @@ function laneKey(lane: Lane): Omit<RangeKey, 'from' | 'to'> {
 /** Whether any of them was not stored yet. */
 export async function writeRangeFacts(client: ClientBase, facts: readonly RangeFact[]): Promise<boolean> {
   if (facts.length === 0) return false;
-  const rows = facts.flatMap((fact) =>
-    rangePieces(fact).map((piece) => ({
-      ...rangeFactValues(fact, piece),
-      source_selector: piece.sourceSelector,
-      dest_selector: piece.destSelector,
-      to_sequence: piece.to,
-      from_sequence: piece.from,
-      onramp: piece.onramp,
-    })),
-  );
-  return insertNew(client, 'lane_fact', laneFactColumns, rows);
+  return insertNew(client, 'lane_fact', laneFactColumns, facts.flatMap(laneFactRows));
+}
+
+/** The rows of a range fact in `lane_fact`, one for each piece. */
+export function laneFactRows(fact: RangeFact) {
+  return rangePieces(fact).map((piece) => ({
+    ...rangeFactValues(fact, piece),
+    source_selector: piece.sourceSelector,
+    dest_selector: piece.destSelector,
+    to_sequence: piece.to,
+    from_sequence: piece.from,
+    onramp: piece.onramp,
+  }));
 }
 
 /** Stores blessings and removals of roots (`root_blessing`): the ranges of those roots, and whether any was not stored yet. */
@@ -187,6 +189,11 @@ export async function retract(
   };
 }
 
+export const removedAttemptColumns = {
+  ...messageFactColumns,
+  removed_at: 'timestamptz',
+} as const satisfies CopyColumns;
+
 /** An execution stays readable as one that was removed. */
 async function keepRemovedAttempts(
   client: ClientBase,
@@ -199,7 +206,7 @@ async function keepRemovedAttempts(
   ]);
   const removed_at = new Date();
   const rows = facts.map((fact) => ({ ...fact, removed_at }));
-  await copyRead(client, 'removed_attempt', { ...messageFactColumns, removed_at: 'timestamptz' }, rows);
+  await copyRead(client, 'removed_attempt', removedAttemptColumns, rows);
 }
 
 export async function messagesInRanges(client: ClientBase, ranges: readonly RangeKey[]) {
