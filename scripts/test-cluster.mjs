@@ -15,7 +15,7 @@ if (!process.env.CITUS_STOP_WORKER || !process.env.CITUS_START_WORKER) {
 
 /** What is about one server: its files, its replicas, its socket, the plans and triggers of local tables, an export's transaction. */
 const excluded =
-  /^test\/(store\/([a-z]+\/)?(connection-budget|connection-watch|driver-internals|embedded|embedded-upgrade|explain|migrate|replicas|sharding)|api\/server\/(availability|metrics|overload)|export\/connections|lanes\/completeness)\.test\.ts$/;
+  /^test\/(store\/([a-z]+\/)?(connection-budget|connection-watch|crowded-message|driver-internals|embedded|embedded-upgrade|explain|migrate|replicas|sharding)|api\/server\/(availability|metrics|overload)|export\/connections|lanes\/completeness)\.test\.ts$/;
 
 const suites = [
   'test/store',

@@ -102,8 +102,6 @@ export function createDistributedWrites(use: UseClient, writeLog: WriteLog): Wri
       return BigInt(rows[0].position);
     },
     async prepareWrite(client, messageIds) {
-      await client.query('update publication set is_published = false');
-      if (messageIds.length === 0) return;
       // Citus prepares only connections that a DML statement has used. COPY does not count, and without a PREPARE a worker that
       // crashes loses what was copied to it. This deletes nothing and reaches each shard that COPY will write to.
       await client.query('delete from execution_input where message_id = any($1) and fetched_at is null', [
@@ -111,7 +109,9 @@ export function createDistributedWrites(use: UseClient, writeLog: WriteLog): Wri
       ]);
     },
     async advancePosition(client, position) {
-      await client.query('update publication set assigned_position = $1', [position.toString()]);
+      await client.query('update publication set assigned_position = $1, is_published = false', [
+        position.toString(),
+      ]);
     },
   };
 }

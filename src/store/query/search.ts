@@ -166,25 +166,22 @@ function matchingSql(
     const key = keyOf(scan);
     const from = scan.isByToken
       ? sql`message_token t join message m on m.message_id = t.message_id`
-      : scan.isById
+      : scan.isById && !lookups
         ? // The planner does not look into a subquery with an offset: it would read an index in order instead of sorting.
+          // A cluster rejects conditions on tokens of such a subquery, and its workers sort.
           sql`(select * from message m where ${joinSql(scan.found, ' and ')} offset 0) m`
         : scan.isInFlight
           ? sql`in_flight i join message m on m.message_id = i.message_id`
           : sql`message m`;
-    const rowsOf = (
-      select: Sql,
-    ) => sql`${select} ${key}.sort_key, ${key}.message_id, ${DIGEST} as digest, ${body} as body from ${from}
+    const matching = sql`select ${key}.sort_key, ${key}.message_id, ${DIGEST} as digest, ${body} as body from ${from}
       where ${whereOf(scan, query, conditions, lookups)}
       order by ${key}.sort_key desc, ${key}.message_id desc`;
-    const page = !scan.isByToken
-      ? rowsOf(sql`select`)
-      : // A message may have several rows of one token, each of which would count to the limit. In a subquery, because
-        // PostgreSQL 15 has no incremental sort for a `distinct`; Citus plans it in one.
-        lookups
-        ? rowsOf(sql`select distinct on (t.sort_key, t.message_id)`)
-        : sql`select distinct on (r.sort_key, r.message_id) r.* from (${rowsOf(sql`select`)}) r
-      order by r.sort_key desc, r.message_id desc`;
+    const page = scan.isByToken
+      ? // A message may have several rows of one token, each of which would count to the limit. In a subquery, because
+        // PostgreSQL 15 has no incremental sort for a `distinct`.
+        sql`select distinct on (r.sort_key, r.message_id) r.* from (${matching}) r
+      order by r.sort_key desc, r.message_id desc`
+      : matching;
     if (!scan.lanes) return sql`${page} ${limit}`;
     return sql`select of_lane.* from (${scan.lanes}) l cross join lateral (${page} ${limit}) of_lane
       order by of_lane.sort_key desc, of_lane.message_id desc ${limit}`;

@@ -222,12 +222,13 @@ async function nextPages(
 /** On a cluster a row has no place: its messages are taken in the order of their ids. */
 async function nextIds(client: ClientBase, table: string, at: string): Promise<Batch | undefined> {
   const { rows } = await client.query(
-    `select encode(max(message_id), 'hex') as last from (
-       select distinct message_id from ${table} where message_id > $1 order by message_id limit ${MESSAGES_PER_BATCH}) next`,
+    `select encode(message_id, 'hex') as last from (
+       select distinct message_id from ${table} where message_id > $1 order by message_id limit ${MESSAGES_PER_BATCH}) next
+     order by message_id desc limit 1`,
     [Buffer.from(at, 'hex')],
   );
-  const last = rows[0].last as string | null;
-  if (last === null) return undefined;
+  if (!rows[0]) return undefined;
+  const last = rows[0].last as string;
   return {
     condition: 'o.message_id > $1 and o.message_id <= $2',
     values: [Buffer.from(at, 'hex'), Buffer.from(last, 'hex')],

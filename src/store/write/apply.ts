@@ -81,7 +81,6 @@ async function applyInTransaction(
 ): Promise<ApplyReport> {
   const position = await writes.lockPosition(client);
   const ranges = facts.filter(isRangeFact);
-  if (orphaned.length > 0) await writes.prepareWrite(client, []);
   const retracted = await retract(client, orphaned);
   const hasNewRanges = await writeRangeFacts(client, ranges);
   const roots = await writeRootFacts(client, facts.filter(isRootFact));

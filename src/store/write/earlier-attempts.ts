@@ -65,8 +65,8 @@ export async function moveToEarlier(
 
 /** Moves the newest earlier attempts of these messages back to `fact`, as many as it keeps; the next write settles the rest. */
 export async function restoreEarlier(client: ClientBase, messageIds: Iterable<string>): Promise<void> {
-  const { rows: any } = await client.query('select exists (select from earlier_attempt) as present');
-  if (!any[0].present) return;
+  const { rows: any } = await client.query('select 1 from earlier_attempt limit 1');
+  if (any.length === 0) return;
   for (const messageId of new Set(messageIds)) {
     const { rows } = await client.query(
       `delete from earlier_attempt where message_id = $1 and block_number >= (
