@@ -1,7 +1,7 @@
 /** Writes of a batch: messages, their tokens, facts, history and statistics, all with COPY. */
 import type { ClientBase } from 'pg';
 import { isSameLog, newestAttempts } from '../../domain/attempts.ts';
-import type { Fact } from '../../domain/facts.ts';
+import type { Fact, MessageFact } from '../../domain/facts.ts';
 import { foldFacts, statusCause } from '../../domain/fold.ts';
 import { statusRank } from '../../domain/lifecycle.ts';
 import { type Message, wireRecord } from '../../domain/message.ts';
@@ -100,12 +100,12 @@ export async function writeChanges(
   const outdated: string[] = [];
   const tokens: TokenRow[] = [];
   const outdatedTokens: string[] = [];
-  const historyValues: CopyValue[][] = [];
+  const history: HistoryRow[] = [];
   changed.forEach((change, index) => {
     const { known, message, row, isSnapshot } = change;
     const { id, stored } = known;
     const changePosition = position + BigInt(index) + 1n;
-    historyValues.push(historyRow(change, changePosition, recordedAt, removedRecords));
+    history.push(historyRow(change, changePosition, recordedAt, removedRecords));
     const isSameSend = row !== undefined && stored?.sendText === sendTextOf(row);
     if (stored && !isSameSend) outdated.push(id);
     if (row) (isSameSend ? outcomes : messages).push({ row, isSnapshot, position: changePosition });
@@ -117,14 +117,13 @@ export async function writeChanges(
   await deleteMessages(client, 'message', outdated);
   await deleteMessages(client, 'message_token', outdatedTokens);
   await updateOutcomes(client, outcomes);
-  await copyRows(
-    client,
-    'message',
-    MESSAGE_COLUMNS,
-    messages.map((placed) => [placed.position, placed.isSnapshot, ...rowKeys.map((key) => placed.row[key])]),
-  );
+  await copyRows(client, 'message', MESSAGE_COLUMNS, messages, (placed) => [
+    placed.position,
+    placed.isSnapshot,
+    ...rowKeys.map((key) => placed.row[key]),
+  ]);
   await writeTokens(client, tokens);
-  await copyRows(client, 'history', historyColumns, historyValues);
+  await copyRows(client, 'history', historyColumns, history, (row) => historyKeys.map((key) => row[key]));
   await updateStatistics(
     client,
     changed.map(({ known, row }) => ({
@@ -192,8 +191,8 @@ const UPDATE_OUTCOMES = (() => {
 })();
 
 export async function writeTokens(client: ClientBase, tokens: readonly TokenRow[]): Promise<void> {
-  const values = tokens.map((token) => tokenKeys.map((key) => token[key]));
-  await copyRows(client, 'message_token', Object.fromEntries(Object.values(tokenColumns)), values);
+  const columns = Object.fromEntries(Object.values(tokenColumns));
+  await copyRows(client, 'message_token', columns, tokens, (token) => tokenKeys.map((key) => token[key]));
 }
 
 function countedOf(row: MessageRow): CountedMessage {
@@ -213,20 +212,19 @@ function hasOutgrownStatistics(before: bigint, after: bigint): boolean {
 
 /** Whether anything was written. */
 async function writeFacts(client: ClientBase, changes: readonly Change[]): Promise<boolean> {
-  const newFacts: MessageFactValues[] = [];
-  const newEarlier: MessageFactValues[] = [];
+  const newFacts: FactToStore[] = [];
+  const newEarlier: FactToStore[] = [];
   const replacedSnapshots: string[] = [];
   for (const { known, isSnapshot } of changes) {
     const outdated = new Map(earlierAttempts(known.chainFacts));
-    for (const { id, fact } of known.toStore)
-      (outdated.delete(id) ? newEarlier : newFacts).push(messageFactValues(fact, id));
+    for (const fact of known.toStore) (outdated.delete(fact.id) ? newEarlier : newFacts).push(fact);
     await moveToEarlier(client, known.id, [...outdated.keys()]);
     if (!known.snapshot) continue;
     // Without chain facts, the record is the snapshot. Beside them, the snapshot has a row of its own.
-    const row = isSnapshot ? undefined : snapshotRow(known.snapshot);
-    if (row && known.storedSnapshot?.equals(row.body)) continue;
+    const snapshot = isSnapshot ? undefined : snapshotFact(known.snapshot);
+    if (snapshot && known.storedSnapshot?.equals(rowOf(snapshot).body)) continue;
     if (known.storedSnapshot !== undefined) replacedSnapshots.push(known.id);
-    if (row) newFacts.push(row);
+    if (snapshot) newFacts.push(snapshot);
   }
   if (replacedSnapshots.length > 0) {
     await client.query('delete from fact where message_id = any($1) and fact_id = $2', [
@@ -234,20 +232,30 @@ async function writeFacts(client: ClientBase, changes: readonly Change[]): Promi
       Buffer.from(SNAPSHOT_FACT_ID, 'hex'),
     ]);
   }
-  await copyRows(client, 'fact', messageFactColumns, newFacts.map(factValues));
-  await copyRows(client, 'earlier_attempt', messageFactColumns, newEarlier.map(factValues));
+  await copyRows(client, 'fact', messageFactColumns, newFacts, factValues);
+  await copyRows(client, 'earlier_attempt', messageFactColumns, newEarlier, factValues);
   return newFacts.length + newEarlier.length + replacedSnapshots.length > 0;
 }
 
+interface FactToStore {
+  readonly id: string;
+  readonly fact: MessageFact;
+}
+
 /** In wire order, so that the same snapshot has the same bytes. */
-function snapshotRow(snapshot: Message): MessageFactValues {
+function snapshotFact(snapshot: Message): FactToStore {
   const message = JSON.parse(wireRecord(snapshot).json) as Message;
-  return messageFactValues({ kind: 'Snapshot', message }, SNAPSHOT_FACT_ID);
+  return { id: SNAPSHOT_FACT_ID, fact: { kind: 'Snapshot', message } };
 }
 
 const factKeys = Object.keys(messageFactColumns) as readonly (keyof MessageFactValues)[];
 
-function factValues(row: MessageFactValues): CopyValue[] {
+function rowOf({ id, fact }: FactToStore): MessageFactValues {
+  return messageFactValues(fact, id);
+}
+
+function factValues(fact: FactToStore): CopyValue[] {
+  const row = rowOf(fact);
   return factKeys.map((key) => row[key]);
 }
 
@@ -294,7 +302,8 @@ export const historyColumns = {
   derived: 'text',
 } as const satisfies CopyColumns;
 
-const historyKeys = Object.keys(historyColumns) as readonly (keyof typeof historyColumns)[];
+type HistoryRow = Readonly<Record<keyof typeof historyColumns, CopyValue>>;
+const historyKeys = Object.keys(historyColumns) as readonly (keyof HistoryRow)[];
 
 /** The newest execution among the facts that are new. A batch of history may bring several. */
 function newAttempt({ toStore }: KnownFacts): { factId: string; detailsId: string | null } | undefined {
@@ -315,12 +324,12 @@ function historyRow(
   position: bigint,
   recordedAt: string,
   removedRecords: ReadonlyMap<string, string>,
-): CopyValue[] {
+): HistoryRow {
   const cause = message ? statusCause(message, factsOf(known)) : null;
   const transactionHash = cause?.transactionHash ?? null;
   const previous = known.stored?.counted.status ?? null;
   const attempt = newAttempt(known);
-  const row: Record<keyof typeof historyColumns, CopyValue> = {
+  return {
     position,
     recorded_at: recordedAt,
     occurred_at: cause?.at ?? null,
@@ -337,5 +346,4 @@ function historyRow(
     removed_record: removedRecords.get(known.id) ?? null,
     derived: known.derived.length === 0 ? null : JSON.stringify(known.derived),
   };
-  return historyKeys.map((key) => row[key]);
 }
