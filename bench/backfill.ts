@@ -28,7 +28,7 @@ import { runLanescan, type ServedChain } from './backfill/lanescan-run.ts';
 import { runPonder } from './backfill/ponder-run.ts';
 import { meterTraffic, type Traffic } from './backfill/traffic.ts';
 import { installPackage } from './child.ts';
-import { clusterOf, withClient } from './data/database.ts';
+import { clusterOf, postmasterOf, withClient } from './data/database.ts';
 import { printDiskUse, readDiskUse, readWalPosition } from './measurements/disk.ts';
 import { writeParts } from './results-file.ts';
 
@@ -88,6 +88,7 @@ const chosen = command.args.length === 0 ? parts : parts.filter((part) => comman
 const folder = await mkdtemp(path.join(os.tmpdir(), 'lanescan-bench-'));
 const embedded = await openEmbedded({ dataFolder: path.join(folder, 'data') });
 const cluster = clusterOf(embedded);
+const postmaster = postmasterOf(embedded);
 let databases = 0;
 try {
   const results: Partial<Record<Part, unknown>> = {};
@@ -125,7 +126,7 @@ async function measureRates(): Promise<readonly object[]> {
     const lanescan = await withProviders(a, endpoints, async (served) => {
       const readTraffic = meterTraffic(served.providers);
       const database = await createDatabase();
-      await runLanescan(folder, database, [served], settings);
+      await runLanescan(folder, database, postmaster, [served], settings);
       await checkMessages(database, RATE_MESSAGES);
       return readingOf(readTraffic(), allowed);
     });
@@ -194,12 +195,17 @@ async function measureVolume(): Promise<object> {
   // A block has one message in each direction.
   const world = makeCcipWorld({ blocks: volumeMessages, messages: volumeMessages, messagesPerRoot: 25 });
   const messages = 2 * volumeMessages;
-  const { ms, mebibytesByQuarter, calls, fetchMs, disk } = await indexBoth(world, messages);
+  const { ms, mebibytesByQuarter, cpuSeconds, calls, fetchMs, disk } = await indexBoth(world, messages);
   console.log(
     `${messages.toLocaleString('en')} messages: ${(ms / 1000).toFixed(1)} s, ` +
       `${Math.round((messages * 1000) / ms).toLocaleString('en')} a second, ${calls.toLocaleString('en')} calls; ` +
       `fetching the same logs alone: ${(fetchMs / 1000).toFixed(1)} s`,
   );
+  const cpuMicroseconds = Object.fromEntries(
+    Object.entries(cpuSeconds).map(([name, seconds]) => [name, Math.round((seconds * 1e6) / messages)]),
+  );
+  const cpuTexts = Object.entries(cpuMicroseconds).map(([name, time]) => `${name} ${time}`);
+  console.log(`Processor time per message, µs: ${cpuTexts.join(', ')}`);
   printDiskUse(disk);
   printMemory(mebibytesByQuarter, volumeMessages >= VOLUME_MESSAGES);
   return {
@@ -207,6 +213,7 @@ async function measureVolume(): Promise<object> {
     seconds: { index: rounded(ms / 1000), fetch: rounded(fetchMs / 1000) },
     messagesPerSecond: Math.round((messages * 1000) / ms),
     ratioToFetch: rounded(ms / fetchMs),
+    cpuMicroseconds,
     calls,
     residentMiBByQuarter: mebibytesByQuarter,
     disk,
@@ -249,7 +256,7 @@ async function indexBoth(world: CcipWorld, messages: number) {
     }
     const database = await createDatabase();
     const walFrom = await withClient(database, readWalPosition);
-    const run = await runLanescan(folder, database, served, { requestsPerSecond: 10_000 });
+    const run = await runLanescan(folder, database, postmaster, served, { requestsPerSecond: 10_000 });
     const disk = await withClient(database, (client) => readDiskUse(client, messages, walFrom));
     await checkMessages(database, messages);
     const { calls } = readTraffic();

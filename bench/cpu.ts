@@ -16,27 +16,28 @@ export interface CpuClock {
 /** Processes by name; where several do the work, give the one that started the others as `{ family: pid }`. */
 export function startCpuClock(processes: Readonly<Record<string, number | { family: number }>>): CpuClock {
   const read = () =>
-    Object.entries(processes).map(([name, who]) => {
-      const pids = typeof who === 'number' ? [who] : familyOf(who.family);
-      return [name, new Map(pids.map((pid) => [pid, ticksOf(pid)]))] as const;
-    });
-  const before = new Map(read());
+    new Map(
+      Object.entries(processes).map(([name, who]) => [
+        name,
+        typeof who === 'number' ? ticksOf(who) : ticksOfFamily(who.family),
+      ]),
+    );
+  const before = read();
   return {
     stop: () =>
       Object.fromEntries(
-        read().map(([name, after]) => {
-          // A process that was not there before has done all of its work since.
-          const ticks = [...after].reduce(
-            (sum, [pid, now]) => sum + now - (before.get(name)?.get(pid) ?? 0),
-            0,
-          );
-          return [name, (ticks * 1e6) / TICKS_A_SECOND];
-        }),
+        [...read()].map(([name, ticks]) => [
+          name,
+          ((ticks - (before.get(name) ?? 0)) * 1e6) / TICKS_A_SECOND,
+        ]),
       ),
   };
 }
 
-/** Behind the name, which may hold anything, in parentheses: parent is the 2nd field, user and system time the 12th and 13th. */
+/**
+ * Behind the name, which may hold anything, in parentheses: parent is the 2nd field, user and system time the 12th and 13th, those
+ * of children that have ended the 14th and 15th.
+ */
 function fieldsOf(pid: number): readonly string[] {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
@@ -49,6 +50,12 @@ function fieldsOf(pid: number): readonly string[] {
 function ticksOf(pid: number): number {
   const fields = fieldsOf(pid);
   return Number(fields[11] ?? 0) + Number(fields[12] ?? 0);
+}
+
+/** Of a process and its children, also of those that have ended: PostgreSQL's end with their connections. */
+function ticksOfFamily(parent: number): number {
+  const ended = fieldsOf(parent).slice(13, 15).map(Number);
+  return [...ended, ...familyOf(parent).map(ticksOf)].reduce((sum, ticks) => sum + ticks, 0);
 }
 
 /** A process and its children. */

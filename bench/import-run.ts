@@ -35,7 +35,7 @@ const WATCH_EVERY_MS = 250;
 /** Throws where it fails. */
 export async function runImport({ url, file, log, watch = () => undefined }: ImportRun): Promise<void> {
   const output = openSync(log, 'w');
-  const child = spawn(process.execPath, [program, 'import', file], {
+  const child = spawn(program, ['import', file], {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, DATABASE_URL: url },
     stdio: ['ignore', output, output],
   });

@@ -1,9 +1,8 @@
 /** The rig that measurements share: the cluster, the load generator, the references, and the settings of the run. */
-import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import { SEARCH_SETTINGS } from '../src/store/query/search.ts';
 import { startWorker, type Worker } from './child.ts';
-import { type BenchDatabase, type Cluster, openDatabase } from './data/database.ts';
+import { type BenchDatabase, type Cluster, openDatabase, postmasterOf } from './data/database.ts';
 import type { LoadOrder, LoadReport } from './load/client.ts';
 import type { DatabaseOrder, DatabaseReport } from './references/database-limit.ts';
 import type { HttpLimitOrder } from './references/http-limit.ts';
@@ -89,10 +88,7 @@ export async function openRig(settings: RunSettings, cluster: Cluster): Promise<
       serverLimits.set(databaseUrl, started);
       return started;
     },
-    postmaster: Number.parseInt(
-      readFileSync(`${cluster.embedded.dataFolder}/postgres/postmaster.pid`, 'utf8'),
-      10,
-    ),
+    postmaster: postmasterOf(cluster.embedded),
     logFile: (name) => `${settings.dataFolder}/${name}.log`,
     database(size) {
       const opened = databases.get(size) ?? openDatabase(cluster, size);

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { stringify } from 'yaml';
 import type { CcipChain } from '../../test/virtual-chain/ccip-chain.ts';
 import type { Provider } from '../../test/virtual-chain/endpoint.ts';
+import { startCpuClock } from '../cpu.ts';
 import { program, residentBytes } from '../server.ts';
 
 export interface ServedChain {
@@ -24,13 +25,17 @@ export interface LanescanRun {
   readonly ms: number;
   /** The highest resident memory of each quarter of the time. */
   readonly mebibytesByQuarter: readonly number[];
+  /** Seconds of processor time, up to a quarter of a second before its end: its own, PostgreSQL's, and of the chains. */
+  readonly cpuSeconds: Readonly<Record<string, number>>;
 }
 
 const SAMPLE_MS = 250;
 
+/** @param postmaster the process that started all others of PostgreSQL */
 export async function runLanescan(
   folder: string,
   databaseUrl: string,
+  postmaster: number,
   served: readonly ServedChain[],
   { requestsPerSecond, maxRange }: LanescanSettings,
 ): Promise<LanescanRun> {
@@ -44,14 +49,19 @@ export async function runLanescan(
   }));
   writeFileSync(config, stringify({ networks }));
   const began = performance.now();
-  const child = spawn(process.execPath, [program, 'index', '--once', '--config', config], {
+  const child = spawn(program, ['index', '--once', '--config', config], {
     env: { PATH: process.env.PATH, NODE_OPTIONS: process.env.NODE_OPTIONS, DATABASE_URL: databaseUrl },
     stdio: ['ignore', 'inherit', 'inherit'],
   });
+  const pid = child.pid ?? 0;
+  const clock = startCpuClock({ indexer: pid, database: { family: postmaster }, chains: process.pid });
+  let used: Readonly<Record<string, number>> = {};
   const samples: { readonly atMs: number; readonly mebibytes: number }[] = [];
   const sampling = setInterval(() => {
-    const mebibytes = residentBytes(child.pid ?? 0) / 2 ** 20;
+    const mebibytes = residentBytes(pid) / 2 ** 20;
+    if (mebibytes === 0) return;
     samples.push({ atMs: performance.now() - began, mebibytes });
+    used = clock.stop();
   }, SAMPLE_MS);
   const [status] = await once(child, 'exit').finally(() => clearInterval(sampling));
   if (status !== 0) throw new Error(`lanescan index ended with status ${status}.`);
@@ -60,5 +70,6 @@ export async function runLanescan(
     const within = samples.filter(({ atMs }) => Math.floor((4 * atMs) / ms) === quarter);
     return Math.round(Math.max(0, ...within.map(({ mebibytes }) => mebibytes)));
   });
-  return { ms, mebibytesByQuarter };
+  const cpuSeconds = Object.fromEntries(Object.entries(used).map(([name, time]) => [name, time / 1e6]));
+  return { ms, mebibytesByQuarter, cpuSeconds };
 }

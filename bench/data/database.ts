@@ -3,7 +3,7 @@
  * statistics from the rows. What comes out is compared, table by table, with what `store.apply` makes of the same
  * records.
  */
-
+import { readFileSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
@@ -53,6 +53,11 @@ export function clusterOf(embedded: EmbeddedDatabase): Cluster {
     embedded,
     url: (database) => `postgresql:///${database}?host=${encodeURIComponent(host)}&user=${user}`,
   };
+}
+
+/** The process that started all others of PostgreSQL. */
+export function postmasterOf({ dataFolder }: EmbeddedDatabase): number {
+  return Number.parseInt(readFileSync(`${dataFolder}/postgres/postmaster.pid`, 'utf8'), 10);
 }
 
 export async function openClient(url: string): Promise<pg.Client> {

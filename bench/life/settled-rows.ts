@@ -113,7 +113,7 @@ function createSettlement() {
   /** Of all lives, by id, in the order in which they came. */
   const facts = new Map<string, ChainFact>();
   const factsOfBlocks = new Map<string, { readonly life: Life; readonly id: string }[]>();
-  const history: CopyValue[][] = [];
+  const history: ReturnType<typeof historyRow>[] = [];
   const removedAttempts: Readonly<Record<string, CopyValue>>[] = [];
   const totals = new Map<string, Total>();
   const networks = new Map<string, { readonly blocks: Map<number, string>; forgetBelow: number }>();
@@ -276,7 +276,7 @@ function createSettlement() {
             [...roots.values()].flatMap(({ blessings }) => blessings.map(rootFactValues)),
           ),
           rowsOf('removed_attempt', removedAttemptColumns, removedAttempts),
-          { table: 'history', columns: historyColumns, rows: history },
+          rowsOf('history', historyColumns, history),
         ],
         totals: [...totals.values()],
         networks: [...networks].map(([network, { blocks, forgetBelow }]) => ({

@@ -48,7 +48,7 @@ answerOrders(async (order: SettledOrder): Promise<void> => {
   const position = BigInt(before[0].position);
   for (const table of tables) {
     const { columns, rows } = shiftPositions(table, position);
-    await copyRows(client, table.table, columns, rows);
+    await copyRows(client, table.table, columns, rows, (row) => row);
   }
   await writeTotals(client, totals);
   for (const { network, ...held } of networks) await writeChainState(client, storedSelector(network), held);

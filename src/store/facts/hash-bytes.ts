@@ -8,6 +8,8 @@
 import { base58, hex } from '@scure/base';
 import type { BytesHex } from '../../domain/addresses.ts';
 
+/** Of a hash of 32 bytes. */
+const HASH_DIGITS = 64;
 const HEX_HASH = /^0x[0-9a-f]{64}$/;
 const BASE58_HASH = /^[1-9A-HJ-NP-Za-km-z]{32,88}$/;
 const LONE_SURROGATE = /\p{Surrogate}/u;
@@ -31,9 +33,14 @@ export function hashBytes(text: string): BytesHex {
   return utf8.length % 4 === 0 ? forms.utf8 + utf8 : `${forms.paddedUtf8}${utf8}00`;
 }
 
+/** As `hashText`, of bytes in hex. Nearly all hashes are of 32 bytes. */
+export function textOfHashBytes(bytes: BytesHex): string | undefined {
+  return bytes.length === HASH_DIGITS ? `0x${bytes}` : hashText(Buffer.from(bytes, 'hex'));
+}
+
 /** The text of these bytes; undefined for bytes that are of no such text. */
 export function hashText(bytes: Buffer): string | undefined {
-  if (bytes.length === 32) return `0x${bytes.toString('hex')}`;
+  if (2 * bytes.length === HASH_DIGITS) return `0x${bytes.toString('hex')}`;
   if (bytes.length === 64) return base58.encode(bytes);
   if (bytes.length % 2 === 0) return undefined;
   switch (bytes.toString('hex', 0, 1)) {

@@ -121,7 +121,9 @@ class Writer {
   }
 
   #object(object: Readonly<Record<string, JsonValue | undefined>>, depth: number): void {
-    const names = Object.keys(object).filter((name) => object[name] !== undefined);
+    let names = Object.keys(object);
+    if (names.some((name) => object[name] === undefined))
+      names = names.filter((name) => object[name] !== undefined);
     const list = listsByFirst.get(names[0])?.find((index) => isSameList(memberLists[index], names));
     if (list !== undefined) {
       this.#byte(tags.knownObject);

@@ -17,7 +17,7 @@ import {
 } from '../../domain/facts.ts';
 import type { CopyColumns } from '../write/copy.ts';
 import { observedTransaction, selectorOf, storedSelector } from '../write/message-row.ts';
-import { hashBytes, hashText } from './hash-bytes.ts';
+import { hashBytes, textOfHashBytes } from './hash-bytes.ts';
 import { kindNumber, kindNumbers } from './kinds.ts';
 import { type JsonValue, type PackingContext, packJson, unpackJson } from './packed-json.ts';
 
@@ -290,7 +290,7 @@ function rootContext(root: BytesHex, values: ObservationValues): PackingContext 
 }
 
 function textOf(bytes: string | number | null): string | undefined {
-  return bytes === null ? undefined : hashText(Buffer.from(String(bytes), 'hex'));
+  return bytes === null ? undefined : textOfHashBytes(String(bytes));
 }
 
 function hexOf(bytes: unknown): BytesHex {

@@ -82,7 +82,7 @@ const converters: Readonly<Record<string, Converter>> = {
         await client.query(`declare old_rows no scroll cursor for ${select} where ${condition}`, [...values]);
         for (;;) {
           const { rows } = await client.query(`fetch ${ROWS_PER_FETCH} from old_rows`);
-          await copyRows(client, newName(table), columns, rows.map(rowOf));
+          await copyRows(client, newName(table), columns, rows, rowOf);
           if (rows.length < ROWS_PER_FETCH) break;
         }
         await client.query('close old_rows');

@@ -1,7 +1,7 @@
 /** Writes of a batch: messages, their tokens, facts, history and statistics, all with COPY. */
 import type { ClientBase } from 'pg';
 import { isSameLog, newestAttempts } from '../../domain/attempts.ts';
-import type { Fact } from '../../domain/facts.ts';
+import type { Fact, MessageFact } from '../../domain/facts.ts';
 import { foldFacts, statusCause } from '../../domain/fold.ts';
 import { statusRank } from '../../domain/lifecycle.ts';
 import { type Message, wireRecord } from '../../domain/message.ts';
@@ -104,12 +104,12 @@ export async function writeChanges(
   const outdatedInFlight: string[] = [];
   const tokens: TokenRow[] = [];
   const outdatedTokens: string[] = [];
-  const historyValues: CopyValue[][] = [];
+  const history: HistoryRow[] = [];
   changed.forEach((change, index) => {
     const { known, message, row, isSnapshot } = change;
     const { id, stored } = known;
     const changePosition = position + BigInt(index) + 1n;
-    historyValues.push(historyRow(change, changePosition, recordedAt, removedRecords));
+    history.push(historyRow(change, changePosition, recordedAt, removedRecords));
     const isSameSend = row !== undefined && stored?.sendText === sendTextOf(row);
     const placed = row && { row, isSnapshot, position: changePosition };
     if (stored && !isSameSend) outdated.push(id);
@@ -126,10 +126,10 @@ export async function writeChanges(
   await deleteMessages(client, 'message_token', outdatedTokens);
   await deleteMessages(client, 'in_flight', outdatedInFlight);
   await updateOutcomes(client, outcomes);
-  await copyRows(client, 'message', MESSAGE_COLUMNS, messages.map(messageValues));
+  await copyRows(client, 'message', MESSAGE_COLUMNS, messages, messageValues);
   await writeInFlight(client, inFlight);
   await writeTokens(client, tokens);
-  await copyRows(client, 'history', historyColumns, historyValues);
+  await copyRows(client, 'history', historyColumns, history, (row) => historyKeys.map((key) => row[key]));
   await updateStatistics(
     client,
     changed.map(({ known, row }) => ({
@@ -201,19 +201,14 @@ const UPDATE_OUTCOMES = (() => {
 
 /** Writes rows of `in_flight`, which has none of these messages. */
 export async function writeInFlight(client: ClientBase, messages: readonly InFlightRow[]): Promise<void> {
-  await copyRows(
-    client,
-    'in_flight',
-    inFlightColumns,
-    messages.map(({ row, position }) => [
-      ...[row.messageId, row.sortKey, position, row.sourceSelector, row.destSelector],
-      ...[row.summaryLength, row.status, row.digest, row.record],
-    ]),
-  );
+  await copyRows(client, 'in_flight', inFlightColumns, messages, ({ row, position }) => [
+    ...[row.messageId, row.sortKey, position, row.sourceSelector, row.destSelector],
+    ...[row.summaryLength, row.status, row.digest, row.record],
+  ]);
 }
 
 export async function writeTokens(client: ClientBase, tokens: readonly TokenRow[]): Promise<void> {
-  await copyRows(client, 'message_token', TOKEN_COLUMNS, tokens.map(tokenValues));
+  await copyRows(client, 'message_token', TOKEN_COLUMNS, tokens, tokenValues);
 }
 
 function countedOf(row: MessageRow): CountedMessage {
@@ -233,20 +228,19 @@ function hasOutgrownStatistics(before: bigint, after: bigint): boolean {
 
 /** Whether anything was written. */
 async function writeFacts(client: ClientBase, changes: readonly Change[]): Promise<boolean> {
-  const newFacts: MessageFactValues[] = [];
-  const newEarlier: MessageFactValues[] = [];
+  const newFacts: FactToStore[] = [];
+  const newEarlier: FactToStore[] = [];
   const replacedSnapshots: string[] = [];
   for (const { known, isSnapshot } of changes) {
     const outdated = new Map(earlierAttempts(known.chainFacts));
-    for (const { id, fact } of known.toStore)
-      (outdated.delete(id) ? newEarlier : newFacts).push(messageFactValues(fact, id));
+    for (const fact of known.toStore) (outdated.delete(fact.id) ? newEarlier : newFacts).push(fact);
     await moveToEarlier(client, known.id, [...outdated.keys()]);
     if (!known.snapshot) continue;
     // Without chain facts, the record is the snapshot. Beside them, the snapshot has a row of its own.
-    const row = isSnapshot ? undefined : snapshotRow(known.snapshot);
-    if (row && known.storedSnapshot?.equals(row.body)) continue;
+    const snapshot = isSnapshot ? undefined : snapshotFact(known.snapshot);
+    if (snapshot && known.storedSnapshot?.equals(rowOf(snapshot).body)) continue;
     if (known.storedSnapshot !== undefined) replacedSnapshots.push(known.id);
-    if (row) newFacts.push(row);
+    if (snapshot) newFacts.push(snapshot);
   }
   if (replacedSnapshots.length > 0) {
     await client.query('delete from fact where message_id = any($1) and fact_id = $2', [
@@ -254,20 +248,30 @@ async function writeFacts(client: ClientBase, changes: readonly Change[]): Promi
       Buffer.from(SNAPSHOT_FACT_ID, 'hex'),
     ]);
   }
-  await copyRows(client, 'fact', messageFactColumns, newFacts.map(factValues));
-  await copyRows(client, 'earlier_attempt', messageFactColumns, newEarlier.map(factValues));
+  await copyRows(client, 'fact', messageFactColumns, newFacts, factValues);
+  await copyRows(client, 'earlier_attempt', messageFactColumns, newEarlier, factValues);
   return newFacts.length + newEarlier.length + replacedSnapshots.length > 0;
 }
 
+interface FactToStore {
+  readonly id: string;
+  readonly fact: MessageFact;
+}
+
 /** In wire order, so that the same snapshot has the same bytes. */
-function snapshotRow(snapshot: Message): MessageFactValues {
+function snapshotFact(snapshot: Message): FactToStore {
   const message = JSON.parse(wireRecord(snapshot).json) as Message;
-  return messageFactValues({ kind: 'Snapshot', message }, SNAPSHOT_FACT_ID);
+  return { id: SNAPSHOT_FACT_ID, fact: { kind: 'Snapshot', message } };
 }
 
 const factKeys = Object.keys(messageFactColumns) as readonly (keyof MessageFactValues)[];
 
-function factValues(row: MessageFactValues): CopyValue[] {
+function rowOf({ id, fact }: FactToStore): MessageFactValues {
+  return messageFactValues(fact, id);
+}
+
+function factValues(fact: FactToStore): CopyValue[] {
+  const row = rowOf(fact);
   return factKeys.map((key) => row[key]);
 }
 
@@ -356,7 +360,8 @@ export const historyColumns = {
   derived: 'text',
 } as const satisfies CopyColumns;
 
-const historyKeys = Object.keys(historyColumns) as readonly (keyof typeof historyColumns)[];
+type HistoryRow = Readonly<Record<keyof typeof historyColumns, CopyValue>>;
+const historyKeys = Object.keys(historyColumns) as readonly (keyof HistoryRow)[];
 
 /** What the history tells of a change. */
 export interface HistoricChange extends Pick<Change, 'change' | 'message'> {
@@ -381,18 +386,18 @@ function newAttempt({
   return { factId: executed.id, detailsId: details?.id ?? null };
 }
 
-/** The values of `historyColumns`. */
+/** By the names of `historyColumns`. */
 export function historyRow(
   { change, known, message }: HistoricChange,
   position: bigint,
   recordedAt: string,
   removedRecords: ReadonlyMap<string, string>,
-): CopyValue[] {
+): HistoryRow {
   const cause = message ? statusCause(message, factsOf(known)) : null;
   const transactionHash = cause?.transactionHash ?? null;
   const previous = known.stored?.counted.status ?? null;
   const attempt = newAttempt(known);
-  const row: Record<keyof typeof historyColumns, CopyValue> = {
+  return {
     position,
     recorded_at: recordedAt,
     occurred_at: cause?.at ?? null,
@@ -409,5 +414,4 @@ export function historyRow(
     removed_record: removedRecords.get(known.id) ?? null,
     derived: known.derived.length === 0 ? null : JSON.stringify(known.derived),
   };
-  return historyKeys.map((key) => row[key]);
 }

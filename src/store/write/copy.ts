@@ -14,16 +14,18 @@ export type ColumnType = keyof typeof encoders;
 /** Bytes are given as they are or in hex, times in ISO 8601, whole numbers as either numbers or decimal digits. */
 export type CopyValue = string | number | boolean | bigint | Uint8Array | null;
 
-export async function copyRows(
+/** @param valuesOf called for each row when it is its turn, while the server works on those before */
+export async function copyRows<Row>(
   client: ClientBase,
   table: string,
   columns: CopyColumns,
-  rows: readonly (readonly CopyValue[])[],
+  rows: readonly Row[],
+  valuesOf: (row: Row) => readonly CopyValue[],
 ): Promise<void> {
   if (rows.length === 0) return;
   const names = Object.keys(columns).join(', ');
   await pipeline(
-    encodeRows(Object.values(columns), rows),
+    encodeRows(Object.values(columns), rows, valuesOf),
     client.query(copyFrom(`copy ${table} (${names}) from stdin with (format binary)`)),
   );
 }
@@ -33,14 +35,19 @@ const CHUNK_BYTES = 128 * 1024;
 const HEADER = Buffer.from('PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0', 'latin1');
 const END = Buffer.from([0xff, 0xff]);
 
-function* encodeRows(types: readonly ColumnType[], rows: readonly (readonly CopyValue[])[]) {
+function* encodeRows<Row>(
+  types: readonly ColumnType[],
+  rows: readonly Row[],
+  valuesOf: (row: Row) => readonly CopyValue[],
+) {
   yield HEADER;
   const encodersInOrder = types.map((type) => encoders[type]);
   let chunk = new Chunk();
   for (const row of rows) {
+    const values = valuesOf(row);
     chunk.int16(types.length);
     encodersInOrder.forEach((encode, index) => {
-      const value = row[index] ?? null;
+      const value = values[index] ?? null;
       if (value === null) chunk.int32(NULL_LENGTH);
       else encode(chunk, value);
     });
@@ -78,9 +85,14 @@ class Chunk {
     this.size = this.#bytes.writeInt32BE(value, this.size);
   }
 
-  int64(value: bigint): void {
+  int64(value: bigint | number): void {
     this.#makeRoom(8);
-    this.size = this.#bytes.writeBigInt64BE(value, this.size);
+    if (typeof value === 'bigint') this.size = this.#bytes.writeBigInt64BE(value, this.size);
+    else {
+      const upper = Math.floor(value / UPPER_HALF);
+      this.size = this.#bytes.writeInt32BE(upper, this.size);
+      this.size = this.#bytes.writeUInt32BE(value - upper * UPPER_HALF, this.size);
+    }
   }
 
   /** The length in bytes, then the text. */
@@ -106,6 +118,9 @@ class Chunk {
   }
 }
 
+/** What one counts for in the upper four bytes of eight. */
+const UPPER_HALF = 2 ** 32;
+
 type Encoder = (chunk: Chunk, value: Exclude<CopyValue, null>) => void;
 
 const YEAR_2000 = Date.UTC(2000, 0, 1);
@@ -126,12 +141,14 @@ const encoders = {
   },
   bigint(chunk, value) {
     chunk.int32(8);
-    chunk.int64(BigInt(value as Exclude<typeof value, Uint8Array>));
+    chunk.int64(Number.isSafeInteger(value) ? (value as number) : BigInt(value as string | bigint));
   },
   /** Microseconds since 2000. */
   timestamptz(chunk, value) {
     chunk.int32(8);
-    chunk.int64(BigInt(Date.parse(String(value)) - YEAR_2000) * 1000n);
+    const milliseconds = Date.parse(String(value)) - YEAR_2000;
+    const microseconds = milliseconds * 1000;
+    chunk.int64(Number.isSafeInteger(microseconds) ? microseconds : BigInt(milliseconds) * 1000n);
   },
   /** Whole numbers from 0: digits to base 10,000, of which the first counts 10,000 to the power of `weight`. */
   numeric(chunk, value) {

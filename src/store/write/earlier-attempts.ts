@@ -88,10 +88,5 @@ export function copyRead(
 ): Promise<void> {
   const copyValue = (value: unknown) => (value instanceof Date ? value.toISOString() : (value as CopyValue));
   const names = Object.keys(columns);
-  return copyRows(
-    client,
-    table,
-    columns,
-    rows.map((row) => names.map((name) => copyValue(row[name]))),
-  );
+  return copyRows(client, table, columns, rows, (row) => names.map((name) => copyValue(row[name])));
 }

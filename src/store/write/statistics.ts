@@ -6,6 +6,7 @@ import type { ClientBase } from 'pg';
 import { addFlatHistogram, deliveryBucket, flatHistogram } from '../../domain/delivery-times.ts';
 import { statusRank } from '../../domain/lifecycle.ts';
 import type { Message } from '../../domain/message.ts';
+import { groupBy } from '../group-by.ts';
 import { columnsOf } from '../sql.ts';
 import { currentOf, messageIdArray } from './message-row.ts';
 
@@ -257,12 +258,24 @@ async function updateRuns(client: ClientBase, changes: readonly CountedChange[])
     client,
     moved.flatMap(({ before }) => before ?? []),
   );
-  const numbers = [
-    ...added.map((counted) => ({ ...counted, isPresent: true })),
-    ...removed.map((counted) => ({ ...counted, isPresent: false })),
-  ];
-  if (numbers.length === 0) return;
-  await client.query(UPDATE_RUNS, columnsOf(numbers, ...LANE, 'sequenceNumber', 'isPresent'));
+  const runs = [...runsOf(added, true), ...runsOf(removed, false)];
+  if (runs.length === 0) return;
+  await client.query(UPDATE_RUNS, columnsOf(runs, ...LANE, 'from', 'to', 'isPresent'));
+}
+
+/** Numbers of lanes as runs, both ends included: a batch has many numbers and, as a rule, few runs. */
+function runsOf(counted: readonly CountedMessage[], isPresent: boolean) {
+  return [...groupBy(counted, laneKey).values()].flatMap((ofLane) => {
+    const numbers = ofLane.map(({ sequenceNumber }) => BigInt(sequenceNumber));
+    const runs: { readonly from: bigint; to: bigint }[] = [];
+    for (const number of numbers.sort((a, b) => (a < b ? -1 : Number(a > b)))) {
+      const run = runs.at(-1);
+      if (run && number <= run.to + 1n) run.to = number;
+      else runs.push({ from: number, to: number });
+    }
+    const { sourceSelector, destSelector, onramp } = ofLane[0] as CountedMessage;
+    return runs.map((run) => ({ sourceSelector, destSelector, onramp, ...run, isPresent }));
+  });
 }
 
 /** Leaves out numbers that another message still has. */
@@ -284,15 +297,15 @@ async function withoutNumbersInUse(client: ClientBase, removed: readonly Counted
  * and reaches them), for any number of lanes. A key may be deleted and inserted again: `after` reads all of `touched` first.
  */
 const UPDATE_RUNS = `with changed as (
-    select source, dest, decode(ramp, 'hex') as ramp, number, is_present
-    from unnest($1::bigint[], $2::bigint[], $3::text[], $4::numeric[], $5::boolean[])
-      as n (source, dest, ramp, number, is_present)),
+    select source, dest, decode(ramp, 'hex') as ramp, first, last, is_present
+    from unnest($1::bigint[], $2::bigint[], $3::text[], $4::numeric[], $5::numeric[], $6::boolean[])
+      as n (source, dest, ramp, first, last, is_present)),
   touched as (
     delete from lane_run r
     using (
       select distinct source, dest, ramp, t.from_sequence
       from (select source, dest, ramp, lower(span) as lower_end, upper(span) as upper_end
-            from (select source, dest, ramp, unnest(range_agg(numrange(number - 1, number + 1, '[]'))) as span
+            from (select source, dest, ramp, unnest(range_agg(numrange(first - 1, last + 1, '[]'))) as span
                   from changed group by source, dest, ramp) spans) a
       cross join lateral (
         (select from_sequence from lane_run
@@ -313,7 +326,7 @@ const UPDATE_RUNS = `with changed as (
         coalesce(range_agg(run) filter (where is_present), '{}')
           - coalesce(range_agg(run) filter (where not is_present), '{}')) as run
     from (select source, dest, ramp, run, true as is_present from touched
-          union all select source, dest, ramp, numrange(number, number + 1), is_present from changed) piece
+          union all select source, dest, ramp, numrange(first, last + 1), is_present from changed) piece
     group by source, dest, ramp),
   inserted as (
     insert into lane_run (source_selector, dest_selector, onramp, from_sequence, to_sequence)

@@ -34,7 +34,7 @@ afterAll(async () => {
 /** The rows as the server shows them, each as a list of texts. */
 async function copied(rows: readonly (readonly CopyValue[])[]): Promise<unknown[][]> {
   await client.query('truncate copied');
-  await copyRows(client, 'copied', columns, rows);
+  await copyRows(client, 'copied', columns, rows, (row) => row);
   const result = await client.query({
     text: `select place::text, flag::text, small::text, big::text, number::text,
                   to_char(moment, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), words, encode(bytes, 'hex')
