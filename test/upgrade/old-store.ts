@@ -89,18 +89,30 @@ export async function makeOldStore(from: pg.ClientBase, to: pg.ClientBase): Prom
     }
     const [select, oldRow] = reader;
     const columns = await columnsOf(to, table);
-    const { rows } = await from.query(select);
-    const old = rows.map(oldRow).map((row) => Object.fromEntries(columns.map((name) => [name, row[name]])));
-    await insertRows(to, table, columns, old);
+    for await (const rows of rowsOf(from, select)) {
+      const old = rows.map(oldRow).map((row) => Object.fromEntries(columns.map((name) => [name, row[name]])));
+      await insertRows(to, table, columns, old);
+    }
   }
 }
 
+async function* rowsOf(client: pg.ClientBase, select: string): AsyncGenerator<readonly Row[]> {
+  const ROWS_PER_FETCH = 5_000;
+  await client.query(`begin; declare all_rows no scroll cursor for ${select}`);
+  for (;;) {
+    const { rows } = await client.query(`fetch ${ROWS_PER_FETCH} from all_rows`);
+    if (rows.length > 0) yield rows;
+    if (rows.length < ROWS_PER_FETCH) break;
+  }
+  await client.query('commit');
+}
+
 async function copyUnchanged(from: pg.ClientBase, to: pg.ClientBase, table: string): Promise<void> {
-  const { rows } = await from.query(`select t::text as row from ${table} t`);
-  await to.query(
-    `insert into ${table} overriding system value select (row::${table}).* from unnest($1::text[]) as row`,
-    [rows.map(({ row }) => row)],
-  );
+  for await (const rows of rowsOf(from, `select t::text as row from ${table} t`))
+    await to.query(
+      `insert into ${table} overriding system value select (row::${table}).* from unnest($1::text[]) as row`,
+      [rows.map(({ row }) => row)],
+    );
 }
 
 async function insertRows(
