@@ -76,14 +76,17 @@ export async function readContradictedBlocks(
   facts: readonly Fact[],
 ): Promise<readonly string[]> {
   if (hashes.length === 0) return [];
+  // Without the texts of the hashes: where a local table is joined with one of several columns of an `unnest`, Citus takes another.
   const storedIn = (table: string) =>
-    `select b.hash from ${BLOCKS} join ${table} f on ${inBlock('f')}
-     where f.transaction is not null and f.fact_id <> all($4)`;
+    `select encode(f.block_hash, 'hex') as bytes from unnest($2::bytea[]) as b (bytes) join ${table} f on ${inBlock('f')}
+     where f.transaction is not null and f.fact_id <> all($3)`;
   const { rows } = await client.query(factTables.map(storedIn).join(' union all '), [
-    ...blockValues(network, hashes),
+    network,
+    messageIdArray(hashes.map(hashBytes)),
     messageIdArray(facts.map((fact) => factId(JSON.stringify(fact)))),
   ]);
-  return [...new Set(rows.map(({ hash }) => hash as string))];
+  const contradicted = new Set(rows.map(({ bytes }) => bytes as string));
+  return hashes.filter((hash) => contradicted.has(hashBytes(hash)));
 }
 
 /** `after`: only those with an id above this one (64 digits). */
