@@ -84,11 +84,11 @@ async function fill(client: pg.Client, size: number): Promise<void> {
   // One in five hundred is in flight on either store's scale: what is under way does not grow with the past.
   await client.query(
     `insert into message (message_id, sort_key, sent_at, position, source_selector, dest_selector, sequence_number, delivery_ms,
-                          finality, summary_length, outcome, ready, is_snapshot, sender, receiver, origin, onramp,
+                          finality, summary_length, status, ready, is_snapshot, sender, receiver, origin, onramp,
                           send_transaction, digest, record)
      select sha256(n::text::bytea), ${sortKeySql(sentAt, 'sha256(n::text::bytea)')}, ${sentAt}, n, l.source, l.dest,
             n / ${LANES} + 1, case when n <= ${size} - 20 then 20000 + n % 100000 end, 0, 20,
-            7, false, true,
+            case when n <= ${size} - 20 then 7 else 2 end, false, true,
             substring(sha256((n % 500)::text::bytea) for 20), substring(sha256((n % 900)::text::bytea) for 20),
             substring(sha256((n % 500)::text::bytea) for 20), l.onramp, sha256(n::text::bytea),
             substring(sha256(n::text::bytea) for 16),
@@ -96,15 +96,6 @@ async function fill(client: pg.Client, size: number): Promise<void> {
               to_char(${sentAt}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') ||
               '","padding":"' || repeat('x', 1200) || '",' || l.members
      from generate_series(1, ${size}) n join lane_of l on l.lane = n % ${LANES}`,
-  );
-  const isInFlight = `position > ${size} - 20`;
-  await client.query(
-    `insert into in_flight (message_id, sort_key, position, source_selector, dest_selector, summary_length, status, digest, record)
-     select message_id, sort_key, position, source_selector, dest_selector, summary_length, 2, digest, record
-     from message where ${isInFlight}`,
-  );
-  await client.query(
-    `update message set outcome = 0, position = null, summary_length = null, digest = null, record = null where ${isInFlight}`,
   );
   await fillStatistics(client);
   await client.query('vacuum analyze');

@@ -16,16 +16,8 @@ import { knownSchema } from '../../src/store/schema/migrate.ts';
 import { declaredSchema } from '../../src/store/schema/writer-guard.ts';
 import type { EmbeddedDatabase } from '../../src/store/server/embedded.ts';
 import { openStore } from '../../src/store/store.ts';
-import { currentOf } from '../../src/store/write/message-row.ts';
 import { describeLane } from '../../src/store/write/statistics.ts';
-import {
-  createRowWriter,
-  HISTORY_COLUMNS,
-  IN_FLIGHT_COLUMNS,
-  MESSAGE_COLUMNS,
-  type Rows,
-  TOKEN_COLUMNS,
-} from './records.ts';
+import { createRowWriter, HISTORY_COLUMNS, MESSAGE_COLUMNS, type Rows, TOKEN_COLUMNS } from './records.ts';
 import { createWorld, WORLD_VERSION, type World } from './world.ts';
 
 const ROWS_PER_COPY = 20_000;
@@ -175,7 +167,7 @@ export async function indexesOf(client: pg.ClientBase, tables: readonly string[]
 }
 
 async function fill(client: pg.Client, world: World): Promise<void> {
-  const tables = ['message', 'in_flight', 'message_token', 'history'];
+  const tables = ['message', 'message_token', 'history'];
   const indexes = await indexesOf(client, tables);
   for (const { drop } of indexes) await client.query(drop);
   await client.query(`set maintenance_work_mem = '1GB'`);
@@ -187,7 +179,6 @@ async function fill(client: pg.Client, world: World): Promise<void> {
     for (let n = from; n < Math.min(world.size, from + ROWS_PER_COPY); n++) rows.push(rowsOf(n));
     for (const [into, text] of [
       [`message (${MESSAGE_COLUMNS})`, (row: Rows) => row.message],
-      [`in_flight (${IN_FLIGHT_COLUMNS})`, (row: Rows) => row.inFlight],
       [`message_token (${TOKEN_COLUMNS})`, (row: Rows) => row.token],
       [`history (${HISTORY_COLUMNS})`, (row: Rows) => row.history],
     ] as const)
@@ -219,8 +210,7 @@ function inChunks(rows: readonly Rows[], text: (row: Rows) => string): string[] 
 export async function fillStatistics(client: pg.ClientBase): Promise<void> {
   await client.query(`
     create temporary table counted as
-      select source_selector, dest_selector, onramp, sequence_number, sent_at::date as day, ${currentOf('m', 'status')} as status, ready,
-        delivery_ms from message m;
+      select source_selector, dest_selector, onramp, sequence_number, sent_at::date as day, status, ready, delivery_ms from message;
     insert into lane_total select source_selector, dest_selector, status, ready, count(*) from counted group by 1, 2, 3, 4
       on conflict (source_selector, dest_selector, status, ready) do update set messages = excluded.messages;
     insert into day_total select day, source_selector, dest_selector, status, count(*) from counted group by 1, 2, 3, 4
@@ -231,7 +221,7 @@ export async function fillStatistics(client: pg.ClientBase): Promise<void> {
     `select r.source_selector, r.dest_selector, r.onramp, m.message_id, m.sent_at, m.record,
             r.to_sequence - r.from_sequence + 1 as present
      from lane_run r cross join lateral (
-       select message_id, sent_at, ${currentOf('m', 'record')} as record from message m
+       select message_id, sent_at, record from message m
        where m.source_selector = r.source_selector and m.dest_selector = r.dest_selector and m.onramp = r.onramp
        order by sort_key desc, message_id desc limit 1) m`,
   );

@@ -2,24 +2,20 @@
 import { hash } from 'node:crypto';
 import { statusRank } from '../../src/domain/lifecycle.ts';
 import { BEGINNING_BYTES } from '../../src/store/sql.ts';
-import { isInFlight, sortKey } from '../../src/store/write/message-row.ts';
+import { sortKey } from '../../src/store/write/message-row.ts';
 import { hexOf, lanes, type World } from './world.ts';
 
 export interface Rows {
   readonly record: string;
   readonly message: string;
-  /** Empty of a message that was executed. */
-  readonly inFlight: string;
   readonly token: string;
   readonly history: string;
 }
 
 export const MESSAGE_COLUMNS =
   'message_id, sort_key, sent_at, position, source_selector, dest_selector, sequence_number, delivery_ms, finality, ' +
-  'summary_length, outcome, ready, is_snapshot, sender, receiver, origin, onramp, send_transaction, ' +
+  'summary_length, status, ready, is_snapshot, sender, receiver, origin, onramp, send_transaction, ' +
   'receipt_transaction, digest, record';
-export const IN_FLIGHT_COLUMNS =
-  'message_id, sort_key, position, source_selector, dest_selector, summary_length, status, digest, record';
 export const TOKEN_COLUMNS =
   'message_id, token_index, sort_key, source_selector, dest_selector, source_token, dest_token, source_pool, ' +
   'sender_beginning, receiver_beginning';
@@ -79,9 +75,6 @@ export function createRowWriter(world: World): (n: number) => Rows {
       `"fees":{"fixedFeesDetails":{"tokenAddress":"${lane.feeToken}","totalAmount":"${100_000 + (n % 77_777)}"}}}`;
     const position = n + 1;
     const status = statusRank(envelope.status);
-    const digest = `\\\\x${hash('sha256', record, 'hex').slice(0, 32)}`;
-    const isSettled = !isInFlight({ status });
-    const ifSettled = (value: string | number) => (isSettled ? value : '\\N');
     /** Where and when the status was reached, as far as the record alone shows. */
     const causeOf = () => {
       if (envelope.receiptTransaction !== null && deliveryMs !== null) {
@@ -93,16 +86,13 @@ export function createRowWriter(world: World): (n: number) => Rows {
     };
     return {
       record,
-      message: `${bytes(envelope.messageId)}\t${sort}\t${sentAt}\t${ifSettled(position)}\t${selectors.source}\t${selectors.dest}\t${sequence}\t${
+      message: `${bytes(envelope.messageId)}\t${sort}\t${sentAt}\t${position}\t${selectors.source}\t${selectors.dest}\t${sequence}\t${
         deliveryMs ?? '\\N'
-      }\t0\t${ifSettled(summary.length)}\t${isSettled ? status : 0}\t${envelope.isReady ? 't' : 'f'}\tt\t${bytes(envelope.sender)}\t${bytes(
+      }\t0\t${summary.length}\t${status}\t${envelope.isReady ? 't' : 'f'}\tt\t${bytes(envelope.sender)}\t${bytes(
         envelope.receiver,
       )}\t${bytes(envelope.origin)}\t${bytes(lane.onramp)}\t${bytes(envelope.sendTransaction)}\t${
         envelope.receiptTransaction === null ? '\\N' : bytes(envelope.receiptTransaction)
-      }\t${ifSettled(digest)}\t${ifSettled(record)}\n`,
-      inFlight: isSettled
-        ? ''
-        : `${bytes(envelope.messageId)}\t${sort}\t${position}\t${selectors.source}\t${selectors.dest}\t${summary.length}\t${status}\t${digest}\t${record}\n`,
+      }\t\\\\x${hash('sha256', record, 'hex').slice(0, 32)}\t${record}\n`,
       token:
         token === null
           ? ''

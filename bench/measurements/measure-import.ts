@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
 import { type CpuClock, startCpuClock } from '../cpu.ts';
 import { createEmpty, dropDatabase, withClient } from '../data/database.ts';
-import { HISTORY_COLUMNS, IN_FLIGHT_COLUMNS, MESSAGE_COLUMNS, TOKEN_COLUMNS } from '../data/records.ts';
+import { HISTORY_COLUMNS, MESSAGE_COLUMNS, TOKEN_COLUMNS } from '../data/records.ts';
 import { checkCount, recordLine, runImport, writeRows } from '../import-run.ts';
 import { interleave, ratioOf, type Standing, type Subject } from '../interleave.ts';
 import type { Rig } from '../rig.ts';
@@ -30,12 +30,11 @@ export async function measureImport(rig: Rig, records: number, rounds: number): 
   const files = {
     records: `${folder}/import.ndjson`,
     message: `${folder}/message.copy`,
-    inFlight: `${folder}/in-flight.copy`,
     token: `${folder}/token.copy`,
     history: `${folder}/history.copy`,
   };
   await writeRows(files.records, records, recordLine);
-  for (const table of ['message', 'inFlight', 'token', 'history'] as const)
+  for (const table of ['message', 'token', 'history'] as const)
     await writeRows(files[table], records, (row) => row[table]);
   const url = rig.cluster.url(DATABASE);
   let memoryMb: readonly number[] = [];
@@ -52,7 +51,6 @@ export async function measureImport(rig: Rig, records: number, rounds: number): 
       return clock.stop();
     });
   const messages = { into: `message (${MESSAGE_COLUMNS})`, file: files.message };
-  const inFlight = { into: `in_flight (${IN_FLIGHT_COLUMNS})`, file: files.inFlight };
   const tokens = { into: `message_token (${TOKEN_COLUMNS})`, file: files.token };
   const history = { into: `history (${HISTORY_COLUMNS})`, file: files.history };
   const timed = async (work: () => Promise<Readonly<Record<string, number>>>) => {
@@ -94,8 +92,8 @@ export async function measureImport(rig: Rig, records: number, rounds: number): 
           return cpu;
         }),
     },
-    { name: 'COPY of the messages', turn: () => timed(() => copy(messages, inFlight)) },
-    { name: 'COPY of all rows', turn: () => timed(() => copy(messages, inFlight, tokens, history)) },
+    { name: 'COPY of the messages', turn: () => timed(() => copy(messages)) },
+    { name: 'COPY of all rows', turn: () => timed(() => copy(messages, tokens, history)) },
   ];
   try {
     const standings = await interleave(subjects, rounds);

@@ -3,7 +3,6 @@
  * and stream, an importer, and the embedded PostgreSQL. Whatever is killed is started again as an operator would, with
  * the same command. What clients and the importer were told is remembered, to be held against the store in the end.
  */
-
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
@@ -18,7 +17,6 @@ import { changeNumbers } from '../../src/store/write/changes.ts';
 import { EventReader, numbersUpTo } from '../api/live/live-server.ts';
 import type { SearchBody } from '../api/running-server.ts';
 import { type Running, start } from '../cli/program.ts';
-import { CURRENT_MESSAGES } from '../fixtures/stored-messages.ts';
 import { makeMessage } from '../fixtures.ts';
 import { keptStatistics, recount } from '../lanes/recount.ts';
 
@@ -265,7 +263,7 @@ export async function problemsOf(
   try {
     const problems: string[] = [];
     const { rows: stored } = await client.query(
-      `select encode(message_id, 'hex') as id, status from ${CURRENT_MESSAGES} m`,
+      `select encode(message_id, 'hex') as id, status from message`,
     );
     const statuses = new Map(stored.map(({ id, status }) => [`0x${id}`, status as number]));
     const lost = [...shown].filter(([id, status]) => (statuses.get(id) ?? -1) < status);

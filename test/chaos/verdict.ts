@@ -1,12 +1,10 @@
 /** Whether a store is what the chains say, and if not, in what it differs. */
-
 import pg from 'pg';
 import type { Message } from '../../src/domain/message.ts';
 import { hashBytes } from '../../src/store/facts/hash-bytes.ts';
 import type { Store } from '../../src/store/store.ts';
 import { changeNumbers } from '../../src/store/write/changes.ts';
 import { allRecords } from '../chain/indexing.ts';
-import { CURRENT_MESSAGES } from '../fixtures/stored-messages.ts';
 import { keptStatistics, recount } from '../lanes/recount.ts';
 import type { Recording } from './scenario.ts';
 import { type ToldMessage, toldPart } from './truth.ts';
@@ -108,7 +106,7 @@ async function historyProblems(client: pg.ClientBase): Promise<readonly string[]
   const { rows: contradicting } = await client.query(
     `select encode(h.message_id, 'hex') as id, h.change, h.status, m.status as now
      from (select distinct on (message_id) * from history order by message_id, position desc) h
-       left join ${CURRENT_MESSAGES} m using (message_id)
+       left join message m using (message_id)
      where (h.change = ${changeNumbers.removed}) <> (m.message_id is null) or h.status <> m.status or h.ready <> m.ready
      limit ${SHOWN}`,
   );

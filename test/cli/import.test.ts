@@ -1,5 +1,4 @@
 /** `lanescan import`: what gets in, what is turned away, and what survives an interruption at any moment. */
-
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -8,7 +7,6 @@ import type pg from 'pg';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Message } from '../../src/domain/message.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
-import { CURRENT_MESSAGES } from '../fixtures/stored-messages.ts';
 import { digits, makeMessage } from '../fixtures.ts';
 import { connectTo } from '../postgres.ts';
 import {
@@ -71,7 +69,7 @@ async function messageCount(): Promise<number> {
 /** Everything that an import leaves behind, but for the time at which it did. */
 async function digestOf(connected: pg.Client): Promise<{ messages: string; history: string }> {
   const { rows } = await connected.query(`select
-    (select md5(string_agg(md5(m::text), '' order by message_id)) from ${CURRENT_MESSAGES} m) messages,
+    (select md5(string_agg(md5(m::text), '' order by message_id)) from message m) messages,
     (select md5(string_agg(md5((to_jsonb(h) - 'recorded_at')::text), '' order by message_id, position)) from history h) history`);
   return rows[0];
 }
@@ -112,7 +110,7 @@ describe('what gets in', () => {
       const older = file('older.ndjson', ndjson(messagesFrom(1, 5, { status: 'COMMITTED' })));
       const newer = file('newer.ndjson', ndjson(messagesFrom(1, 5, { status: 'SUCCESS' })));
       await importing(...(order === 'older first' ? [older, newer] : [newer, older]));
-      const { rows } = await client.query(`select record from ${CURRENT_MESSAGES} m order by message_id`);
+      const { rows } = await client.query('select record from message order by message_id');
       const expected = messagesFrom(1, 5, { status: 'SUCCESS' }).sort((a, b) =>
         a.messageId < b.messageId ? -1 : 1,
       );

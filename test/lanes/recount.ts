@@ -3,7 +3,6 @@ import type pg from 'pg';
 import { deliveryBucket } from '../../src/domain/delivery-times.ts';
 import { statusRank } from '../../src/domain/lifecycle.ts';
 import type { Message } from '../../src/domain/message.ts';
-import { CURRENT_MESSAGES } from '../fixtures/stored-messages.ts';
 
 type Row = Record<string, unknown>;
 
@@ -18,7 +17,7 @@ interface OnrampMessages {
 export async function recount(client: pg.ClientBase): Promise<Statistics> {
   const { rows } = await client.query(
     `select encode(message_id, 'hex') as id, source_selector, dest_selector, encode(onramp, 'hex') as onramp,
-            sequence_number, sent_at, status, ready, delivery_ms, record from ${CURRENT_MESSAGES} m`,
+            sequence_number, sent_at, status, ready, delivery_ms, record from message`,
   );
   const counts = { lane_total: new Map(), day_total: new Map(), lane_delivery: new Map() };
   const add = (table: keyof typeof counts, ...key: readonly unknown[]) =>

@@ -1,5 +1,4 @@
 /** Stores of schema 21, as releases before the compact tables left them, made from stores of this program. */
-
 import type pg from 'pg';
 import { type Fact, isMessageFact } from '../../src/domain/facts.ts';
 import { hashText } from '../../src/store/facts/hash-bytes.ts';
@@ -14,7 +13,6 @@ import {
 import { migrate } from '../../src/store/schema/migrate.ts';
 import { observedTransaction } from '../../src/store/write/message-row.ts';
 import { dataTables } from '../database.ts';
-import { CURRENT_MESSAGES } from '../fixtures/stored-messages.ts';
 import { BASELINE } from './other-schemas.ts';
 
 type Row = Readonly<Record<string, unknown>>;
@@ -43,7 +41,7 @@ const ofMessage = (row: Row) =>
 
 /** The statement that reads the rows of this program, and what an old row has in other words. */
 const readers: Readonly<Record<string, readonly [select: string, oldRow: (row: Row) => Row]>> = {
-  message: [`select * from ${CURRENT_MESSAGES} m`, (row) => row],
+  message: ['select * from message', (row) => row],
   message_token: ['select t.*, sent_at from message_token t join message using (message_id)', (row) => row],
   fact: ['select * from fact', ofMessage],
   earlier_attempt: ['select * from earlier_attempt', ofMessage],

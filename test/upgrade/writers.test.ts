@@ -38,8 +38,8 @@ async function makeStore(client: pg.Client) {
 }
 
 const message = `(message_id, sort_key, sent_at, position, source_selector, dest_selector, sequence_number, finality,
-    summary_length, outcome, ready, is_snapshot, sender, receiver, origin, onramp, send_transaction, digest, record)
-  values ('\\x01', 1, '2026-01-01', 1, 1, 2, 1, 0, 1, 7, false, true, '\\x01', '\\x02', '\\x01', '\\x03', '\\x04', '\\x05', '{}')`;
+    summary_length, status, ready, is_snapshot, sender, receiver, origin, onramp, send_transaction, digest, record)
+  values ('\\x01', 1, '2026-01-01', 1, 1, 2, 1, 0, 1, 0, false, true, '\\x01', '\\x02', '\\x01', '\\x03', '\\x04', '\\x05', '{}')`;
 
 describe('a migration beside a writer of an older release', () => {
   test('waits for the transaction that is under way, says so, and loses none of its rows', async () => {

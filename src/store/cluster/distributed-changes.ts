@@ -5,11 +5,8 @@
  */
 import { attemptTables, factColumnsOf } from '../facts/stored-fact.ts';
 import type { Read } from '../reads/reads.ts';
-import { currentOf } from '../write/message-row.ts';
 
 type Row = Record<string, unknown>;
-
-const RECORD = currentOf('m', 'record');
 
 /**
  * Rows with the columns of the statement for one node; the last one has `has_next` where a limit ended the read.
@@ -27,7 +24,7 @@ export async function readDistributedChanges(
   const published = String(store?.position ?? 0);
   const lengths = await read(
     `select h.position, h.message_id, encode(h.message_id, 'hex') as id,
-       octet_length(coalesce(h.removed_record, ${RECORD})) as bytes
+       octet_length(coalesce(h.removed_record, m.record)) as bytes
      from history h left join message m on m.message_id = h.message_id
      where h.position > $1 and h.position <= $2 order by h.position limit $3`,
     [position, published, limit],
@@ -46,7 +43,7 @@ export async function readDistributedChanges(
   const last = String(fitting.at(-1)?.position);
   const rows = await read(
     `select ${entryColumns}, h.message_id, h.attempt_fact, h.attempt_details,
-       coalesce(h.removed_record, ${RECORD}) as record
+       coalesce(h.removed_record, m.record) as record
      from history h left join message m on m.message_id = h.message_id
      where h.position > $1 and h.position <= $2 order by h.position`,
     [position, last],

@@ -19,7 +19,6 @@ export type Layout = 'single' | 'distributed';
 /** Distributed by `message_id`, all colocated with the first one. Every other table stays on the coordinator. */
 export const distributedTables = [
   'message',
-  'in_flight',
   'message_token',
   'fact',
   'earlier_attempt',

@@ -12,22 +12,22 @@ const single = {
   /** Fails while the database cannot answer searches. */
   ping: 'select 1',
 
-  /** Messages in flight on lanes (`$1`, `$2`) that were sent before a sort key (`$3`), of lanes that have any. Stops at the limit. */
+  /** Messages in flight on lanes (`$1`, `$2`) that were sent before a time (`$3`), of lanes that have any. Stops at the limit. */
   overdue: `select lane.source as source_selector, lane.dest as dest_selector, late.overdue
-     from unnest($1::bigint[], $2::bigint[], $3::bigint[]) as lane (source, dest, due)
+     from unnest($1::bigint[], $2::bigint[], $3::timestamptz[]) as lane (source, dest, due)
      cross join lateral (
        select count(*)::int as overdue from (
-         select from in_flight
-         where source_selector = lane.source and dest_selector = lane.dest and sort_key < lane.due
+         select from message
+         where source_selector = lane.source and dest_selector = lane.dest and status < 6 and sent_at < lane.due
          limit ${MAX_OVERDUE}) counted) late
      where lane.due is not null and late.overdue > 0`,
 
   /** See `readRecentDeliveries`. Looks for tokens of those messages only that satisfy the other conditions. */
   recentDeliveries: `select delivery_ms from (
-       select message_id, sort_key, delivery_ms, finality, outcome from message
+       select message_id, sort_key, delivery_ms, finality, status from message
        where source_selector = $1 and dest_selector = $2
        order by sort_key desc, message_id desc limit $3) recent
-     where outcome = $7 and delivery_ms is not null and finality = $4
+     where status = $7 and delivery_ms is not null and finality = $4
        and ($5::bytea[] is null or exists (
          select from message_token t where t.message_id = recent.message_id and t.source_token = any($5)))
      order by sort_key desc, message_id desc limit $6`,
@@ -60,17 +60,18 @@ const distributed: StatementForms = {
   // No lateral aggregate: every shard counts, and the coordinator adds up.
   overdue: `select lane.source as source_selector, lane.dest as dest_selector,
        least(count(*), ${MAX_OVERDUE})::int as overdue
-     from unnest($1::bigint[], $2::bigint[], $3::bigint[]) as lane (source, dest, due)
-     join in_flight m on m.source_selector = lane.source and m.dest_selector = lane.dest and m.sort_key < lane.due
+     from unnest($1::bigint[], $2::bigint[], $3::timestamptz[]) as lane (source, dest, due)
+     join message m on m.source_selector = lane.source and m.dest_selector = lane.dest and m.status < 6
+       and m.sent_at < lane.due
      group by lane.source, lane.dest`,
 
   // No correlation into a subquery with a limit: whether a message has a token is a column of it.
   recentDeliveries: `select delivery_ms from (
-       select m.message_id, m.sort_key, m.delivery_ms, m.finality, m.outcome, exists (
+       select m.message_id, m.sort_key, m.delivery_ms, m.finality, m.status, exists (
            select 1 from message_token t where t.message_id = m.message_id and t.source_token = any($5::bytea[])) as has_token
        from message m where m.source_selector = $1 and m.dest_selector = $2
        order by m.sort_key desc, m.message_id desc limit $3) recent
-     where outcome = $7 and delivery_ms is not null and finality = $4 and ($5::bytea[] is null or has_token)
+     where status = $7 and delivery_ms is not null and finality = $4 and ($5::bytea[] is null or has_token)
      order by sort_key desc, message_id desc limit $6`,
 
   // No recursion over shards: reads every message with such a value.

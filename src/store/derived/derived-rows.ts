@@ -11,15 +11,12 @@ import type { WriteCoordinator } from '../cluster/write-coordinator.ts';
 import { groupBy } from '../group-by.ts';
 import { inTransaction, type UseClient } from '../server/client.ts';
 import { beginningOf } from '../sql.ts';
-import { changeNumbers, writeInFlight, writeTokens } from '../write/changes.ts';
+import { changeNumbers, writeTokens } from '../write/changes.ts';
 import {
-  currentOf,
-  isInFlight,
   type MessageRow,
   messageColumns,
   messageIdArray,
   messageRow,
-  settledRow,
   type TokenRow,
   tokenColumns,
   tokenRows,
@@ -121,9 +118,6 @@ async function examine(
     advance?.(batch.size);
     after = batch.last;
   }
-  await step('in_flight', async () =>
-    counts.add('rows of in_flight', await compareInFlight(client, isRepair)),
-  );
   for (const part of countedTables) {
     await step(part.table, async () => {
       const differences = isRepair ? await repairTable(client, part) : await countDifferences(client, part);
@@ -240,19 +234,10 @@ interface MessageFault {
 /** Members of a row as text, as `isSame` compares them. */
 type AsText<Row> = Readonly<Record<keyof Row, string | null>> & { readonly messageId: string };
 
-/** Columns that `message` does not have of messages in flight. */
-const currentColumns: Readonly<Record<string, string>> = {
-  status: currentOf('message', 'status'),
-  summaryLength: currentOf('message', 'summary_length'),
-  digest: currentOf('message', 'digest'),
-  record: currentOf('message', 'record'),
-};
-
 /** SQL of columns as text, named as the members of a row. */
 const asText = (columns: typeof messageColumns | typeof tokenColumns) =>
   Object.entries(columns)
-    .map(([name, [stored, type]]) => {
-      const column = currentColumns[name] ?? stored;
+    .map(([name, [column, type]]) => {
       if (type === 'bytea') return `encode(${column}, 'hex') as "${name}"`;
       if (type !== 'timestamptz') return `${column}::text as "${name}"`;
       return `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as "${name}"`;
@@ -342,9 +327,8 @@ async function repairMessages(client: ClientBase, faults: readonly MessageFault[
   }
   for (const { kind, row } of faults) {
     if (kind !== 'columns' || !row) continue;
-    const settled = settledRow(row);
     const values = (Object.keys(messageColumns) as (keyof MessageRow)[]).map((name) => {
-      const value = settled[name];
+      const value = row[name];
       return messageColumns[name][1] === 'bytea' && value !== null
         ? Buffer.from(String(value), 'hex')
         : value;
@@ -352,42 +336,8 @@ async function repairMessages(client: ClientBase, faults: readonly MessageFault[
     const [id, ...others] = Object.values(messageColumns).map(
       ([column], index) => `${column} = $${index + 1}`,
     );
-    const { rows } = await client.query(
-      `select ${currentOf('message', 'position')} as position from message where message_id = $1`,
-      values.slice(0, 1),
-    );
-    const position = BigInt(rows[0].position);
-    await client.query('delete from in_flight where message_id = $1', values.slice(0, 1));
-    await client.query(
-      `update message set ${others.join(', ')}, position = $${values.length + 1} where ${id}`,
-      [...values, isInFlight(row) ? null : position],
-    );
-    if (isInFlight(row)) await writeInFlight(client, [{ row, position }]);
+    await client.query(`update message set ${others.join(', ')} where ${id}`, values);
   }
-}
-
-// --- Messages in flight: the columns by which they are found, and that no other message has a row ------------
-
-/** Counts rows of `in_flight` that are wrong; with `repair` corrects them. */
-async function compareInFlight(client: ClientBase, repair: boolean): Promise<number> {
-  const found = 'sort_key, source_selector, dest_selector';
-  const { rows } = await client.query(
-    `select f.message_id as id, m.outcome is distinct from 0 as is_superfluous
-     from in_flight f left join message m on m.message_id = f.message_id
-     where m.outcome is distinct from 0 or (f.sort_key, f.source_selector, f.dest_selector)
-       is distinct from (m.sort_key, m.source_selector, m.dest_selector)`,
-  );
-  if (repair) {
-    const idsOf = (isSuperfluous: boolean) =>
-      rows.filter((row) => row.is_superfluous === isSuperfluous).map(({ id }) => id);
-    await client.query('delete from in_flight where message_id = any($1)', [idsOf(true)]);
-    await client.query(
-      `update in_flight f set (${found}) = (m.sort_key, m.source_selector, m.dest_selector)
-       from message m where m.message_id = f.message_id and m.message_id = any($1)`,
-      [idsOf(false)],
-    );
-  }
-  return rows.length;
 }
 
 // --- Positions in the history: 1 to that of the store, each once, and every message has its latest ----------
@@ -399,7 +349,7 @@ const LATEST = `(select max(h.position) from history h where h.message_id = m.me
 /** How many faults there are, by kind. */
 async function compareHistory(client: ClientBase) {
   const { rows: messages } = await client.query(
-    `select count(*) from message m where ${currentOf('m', 'position')} is distinct from ${LATEST}`,
+    `select count(*) from message m where position is distinct from ${LATEST}`,
   );
   const { rows: positions } = await client.query(
     `select s.position as stored, h.* from store s, (
@@ -425,23 +375,21 @@ async function compareHistory(client: ClientBase) {
  */
 async function repairHistory(client: ClientBase): Promise<number> {
   const missing = await insertMissingChanges(client);
-  let moved = 0;
-  for (const table of ['message', 'in_flight'])
-    moved +=
-      (await client.query(`update ${table} m set position = ${LATEST} where position <> ${LATEST}`))
-        .rowCount ?? 0;
+  const { rowCount: moved } = await client.query(
+    `update message m set position = ${LATEST} where position <> ${LATEST}`,
+  );
   const { rowCount: store } = await client.query(
     `update store set position = highest from (select coalesce(max(position), 0) as highest from history) h
      where position <> highest`,
   );
   await client.query('update publication set assigned_position = position, is_published = true from store');
-  return missing + moved + (store ?? 0);
+  return missing + (moved ?? 0) + (store ?? 0);
 }
 
 /** Two messages may have one position, of which the history has one change. So the positions are looked up by themselves. */
 async function insertMissingChanges(client: ClientBase): Promise<number> {
   const { rows: without } = await client.query(
-    `select m.message_id as id, ${currentOf('m', 'position')} as position from message m
+    `select m.message_id as id, m.position from message m
      where not exists (select 1 from history h where h.message_id = m.message_id and ${SAME_BEGINNING})`,
   );
   if (without.length === 0) return 0;
@@ -451,8 +399,7 @@ async function insertMissingChanges(client: ClientBase): Promise<number> {
   const positions = new Set(taken.map(({ position }) => position));
   const { rowCount } = await client.query(
     `insert into history (position, message_id, recorded_at, change, status, ready)
-     select ${currentOf('m', 'position')}, m.message_id, now(), ${changeNumbers.created}, ${currentOf('m', 'status')}, m.ready
-     from message m where m.message_id = any($1)`,
+     select m.position, m.message_id, now(), ${changeNumbers.created}, m.status, m.ready from message m where m.message_id = any($1)`,
     [without.filter(({ position }) => !positions.has(position)).map(({ id }) => id)],
   );
   return rowCount ?? 0;

@@ -10,7 +10,7 @@ import { hashText } from '../facts/hash-bytes.ts';
 import { kindNumbers } from '../facts/kinds.ts';
 import { readUsing } from '../reads/reads.ts';
 import type { UseClient } from '../server/client.ts';
-import { currentOf, selectorOf, storedSelector } from '../write/message-row.ts';
+import { selectorOf, storedSelector } from '../write/message-row.ts';
 import { type BlockId, readRegistrations } from './chain-state.ts';
 import { readBelowStatus, readUnexecuted } from './facts.ts';
 
@@ -69,7 +69,7 @@ const OF_LANE = `source_selector = $1 and dest_selector = $2 and onramp = decode
 /** More runs than a lane can have holes worth reporting. */
 const MAX_RUNS = 10_000;
 /** SQL of a record's member; PostgreSQL's JSON functions reject some texts that records may have. */
-const SEND_BLOCK = `substring(${currentOf('message', 'record')} from '"sendBlockNumber":([0-9]{1,16})[,}]')::bigint`;
+const SEND_BLOCK = `substring(record from '"sendBlockNumber":([0-9]{1,16})[,}]')::bigint`;
 
 export function createCheckLedger(withReader: UseClient) {
   const read = readUsing(withReader);

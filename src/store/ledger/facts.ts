@@ -8,7 +8,7 @@ import { factColumnsOf, factId, readMessageFact } from '../facts/stored-fact.ts'
 import { readWith } from '../reads/reads.ts';
 import { isFound } from '../sql.ts';
 import { rangesCovering } from '../write/lane-facts.ts';
-import { currentOf, messageIdArray, storedSelector } from '../write/message-row.ts';
+import { messageIdArray, storedSelector } from '../write/message-row.ts';
 import type { BlockId } from './chain-state.ts';
 
 /** Where facts of chains are stored. */
@@ -100,49 +100,35 @@ export function readAwaitingExecution(
     readonly withFailed?: boolean;
   },
 ): Promise<readonly AwaitingExecution[]> {
-  return readMessagesTo(
-    client,
-    query.withFailed ? [COMMITTED, FAILED_TO_OPEN] : [COMMITTED],
-    network,
-    query.after,
-    query.limit,
-  );
+  const condition = query.withFailed ? 'status in (2, 3, 6) and not ready' : 'status in (2, 3) and not ready';
+  return readMessagesTo(client, condition, network, query.after, query.limit);
 }
 
 /** Messages to this network whose execution was not seen, whatever else is known of them. */
 export function readUnexecuted(client: ClientBase, network: string, after: string | null, limit: number) {
-  return readMessagesTo(client, [IN_FLIGHT], network, after, limit);
+  return readMessagesTo(client, 'status < 6', network, after, limit);
 }
 
 /** Those of these messages (ids in hex) that have not reached a status yet. */
 export async function readBelowStatus(client: ClientBase, messageIds: readonly string[], status: Status) {
   if (messageIds.length === 0) return new Set();
   const { rows } = await client.query(
-    `select encode(message_id, 'hex') as id from message where message_id = any($1) and ${currentOf('message', 'status')} < $2`,
+    `select encode(message_id, 'hex') as id from message where message_id = any($1) and status < $2`,
     [messageIdArray(messageIds), statusRank(status)],
   );
   return new Set(rows.map(({ id }) => id as string));
 }
 
-/** Messages to a network (`$1`) with ids above `$2`, at most `$3`. */
-const IN_FLIGHT = `select message_id, status, record from in_flight
-  where dest_selector = $1 and message_id > $2 order by message_id limit $3`;
-/** Committed or blessed, and not open to everybody yet. */
-const COMMITTED = `select message_id, f.status, f.record from in_flight f join message m using (message_id)
-  where f.dest_selector = $1 and message_id > $2 and f.status in (2, 3) and not m.ready order by message_id limit $3`;
-const FAILED_TO_OPEN = `select message_id, outcome as status, record from message
-  where dest_selector = $1 and message_id > $2 and outcome = 6 and not ready order by message_id limit $3`;
-
 async function readMessagesTo(
   client: ClientBase,
-  parts: readonly string[],
+  condition: 'status in (2, 3) and not ready' | 'status in (2, 3, 6) and not ready' | 'status < 6',
   network: string,
   after: string | null,
   limit: number,
 ): Promise<readonly AwaitingExecution[]> {
   const { rows } = await client.query(
-    `select encode(message_id, 'hex') as id, status, record from (
-       ${parts.map((part) => `(${part})`).join(' union all ')}) awaiting
+    `select encode(message_id, 'hex') as id, status, record from message
+     where dest_selector = $1 and ${condition} and message_id > $2
      order by message_id limit $3`,
     [network, Buffer.from(after ?? '', 'hex'), limit],
   );

@@ -17,7 +17,7 @@ import {
 } from '../../domain/names/tokens.ts';
 import { readUsing } from '../reads/reads.ts';
 import { inTransaction, type UseClient } from '../server/client.ts';
-import { currentOf, selectorOf, storedSelector } from '../write/message-row.ts';
+import { selectorOf, storedSelector } from '../write/message-row.ts';
 
 /** A token of a network that is to be asked about. */
 export interface DueToken {
@@ -95,7 +95,7 @@ async function namedTokens(client: ClientBase, after: bigint, last: bigint): Pro
   );
   const { rows: paid } = await client.query(
     `with changed as (${changed})
-     select distinct source_selector::text as network, split_part(split_part(${currentOf('message', 'record')}, $3, 2), '"', 1) as address
+     select distinct source_selector::text as network, split_part(split_part(record, $3, 2), '"', 1) as address
      from message join changed using (message_id)`,
     [...range, BEFORE_FEE_TOKEN],
   );

@@ -5,9 +5,7 @@ import { ATTEMPT_KINDS } from '../facts/kinds.ts';
 import { type FactRow, factColumnsOf, readMessageFact } from '../facts/stored-fact.ts';
 import { groupBy } from '../group-by.ts';
 import type { Read } from '../reads/reads.ts';
-import { currentOf, messageIdArray } from '../write/message-row.ts';
-
-const RECORD = currentOf('message', 'record');
+import { messageIdArray } from '../write/message-row.ts';
 
 /** The executions of one message, the latest ones where there are too many. */
 export interface Executions extends ExecutionFacts {
@@ -20,7 +18,7 @@ export interface MessageExecutions extends Executions {
 
 /** Undefined for an unknown message. */
 export async function readExecutions(read: Read, messageId: string): Promise<MessageExecutions | undefined> {
-  const [message] = await read(`select ${RECORD} as record from message where message_id = $1`, [
+  const [message] = await read('select record from message where message_id = $1', [
     Buffer.from(messageId, 'hex'),
   ]);
   if (!message) return undefined;
@@ -34,7 +32,7 @@ const LATEST_ATTEMPTS = 5;
 /** The latest executions of several messages, in the given order; unknown messages are left out. */
 export async function readLatestExecutions(read: Read, messageIds: readonly string[]) {
   const rows = await read(
-    `select encode(message_id, 'hex') as id, ${RECORD} as record from message where message_id = any($1)`,
+    `select encode(message_id, 'hex') as id, record from message where message_id = any($1)`,
     [messageIdArray(messageIds)],
   );
   const records = new Map(rows.map(({ id, record }) => [id as string, record as string]));

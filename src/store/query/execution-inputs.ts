@@ -6,7 +6,7 @@ import { kindNumbers } from '../facts/kinds.ts';
 import { type FactRow, factColumnsOf, readMessageFact } from '../facts/stored-fact.ts';
 import type { Read } from '../reads/reads.ts';
 import { rangesCovering } from '../write/lane-facts.ts';
-import { addressColumn, currentOf, storedSelector } from '../write/message-row.ts';
+import { addressColumn, storedSelector } from '../write/message-row.ts';
 
 /** Up to version 1.6: the proof for one message of a root takes all of them. */
 export interface BatchInputs {
@@ -86,7 +86,7 @@ async function readIndexedInputs(
   messageId: string,
 ): Promise<Exclude<ExecutionInputs, MirroredInputs> | undefined> {
   const rows = await read(
-    `select ${currentOf('m', 'record')} as record, ${factColumnsOf('f')} from message m
+    `select m.record, ${factColumnsOf('f')} from message m
      left join fact f on f.message_id = m.message_id and f.kind = ${kindNumbers.Sent}
      where m.message_id = $1`,
     [Buffer.from(messageId, 'hex')],

@@ -5,7 +5,7 @@ import type { NetworkInfo } from '../../domain/message.ts';
 import { kindNumbers } from '../facts/kinds.ts';
 import { factColumnsOf, readMessageFact } from '../facts/stored-fact.ts';
 import type { Read } from '../reads/reads.ts';
-import { currentOf, messageIdArray, selectorOf, storedSelector } from '../write/message-row.ts';
+import { messageIdArray, selectorOf, storedSelector } from '../write/message-row.ts';
 import type { LaneEnds } from './lanes.ts';
 
 export interface FailedMessage {
@@ -34,7 +34,7 @@ export interface FailureDaysSelection extends LaneEnds {
 
 export type LaneNetworks = Readonly<Record<'sourceNetworkInfo' | 'destNetworkInfo', NetworkInfo>>;
 
-/** Messages whose status is FAILED, newest first. By the index on the outcome: the number of other messages does not matter. */
+/** Messages whose status is FAILED, newest first. By the index on the status: the number of other messages does not matter. */
 export async function readFailedMessages(read: Read, limit: number): Promise<readonly FailedMessage[]> {
   const rows = await read(
     // Nothing tells the order of the transactions of a Solana slot: of those, the record has the last one.
@@ -46,7 +46,7 @@ export async function readFailedMessages(read: Read, limit: number): Promise<rea
        where f.message_id = m.message_id and f.kind = ${kindNumbers.ExecutionDetails}
        order by f.block_number desc, f.transaction = m.receipt_transaction desc nulls last, f.log_index desc nulls last
        limit 1) details on true
-     where m.outcome = ${statusRank('FAILED')} order by m.sort_key desc, m.message_id desc limit $1`,
+     where m.status = ${statusRank('FAILED')} order by m.sort_key desc, m.message_id desc limit $1`,
     [limit],
   );
   return rows.map((row) => ({
@@ -59,14 +59,12 @@ export async function readFailedMessages(read: Read, limit: number): Promise<rea
   }));
 }
 
-const RECORD = currentOf('message', 'record');
-
 /** What messages say about their execution, by message id. */
 export async function readExecutionTerms(read: Read, messageIds: readonly string[]) {
   const rows = await read(
     // PostgreSQL's JSON functions reject some texts that records may have. The text is in wire order.
-    `select encode(message_id, 'hex') as id, substring(${RECORD} from '"extraArgs":{"gasLimit":"([0-9]+)"') as gas_limit,
-       substring(${RECORD} from '"readyForManualExecution":(?:true|false),"version":"([^"]+)"') as version
+    `select encode(message_id, 'hex') as id, substring(record from '"extraArgs":{"gasLimit":"([0-9]+)"') as gas_limit,
+       substring(record from '"readyForManualExecution":(?:true|false),"version":"([^"]+)"') as version
      from message where message_id = any($1)`,
     [messageIdArray(messageIds.map((id) => id.slice(2)))],
   );

@@ -13,7 +13,7 @@ import type { Read } from '../reads/reads.ts';
 import { isFound } from '../sql.ts';
 import { changeNumbers } from '../write/changes.ts';
 import { rangesCovering } from '../write/lane-facts.ts';
-import { currentOf, selectorOf } from '../write/message-row.ts';
+import { selectorOf } from '../write/message-row.ts';
 
 /** One change of one message, as the history keeps it. */
 export interface HistoryEntry {
@@ -80,10 +80,7 @@ export async function readMessageHistory(read: Read, messageId: string): Promise
   );
   if (latest.length === 0) return undefined;
   const entries = latest.slice(0, MAX_HISTORY_ROWS).reverse().map(entryOf);
-  const messages = await read(
-    `select ${currentOf('message', 'record')} as record from message where message_id = $1`,
-    [id],
-  );
+  const messages = await read('select record from message where message_id = $1', [id]);
   const record = (messages[0]?.record as string | undefined) ?? null;
   const { facts, hasMore } = await readStageFacts(read, messageId);
   const isTruncated = hasMore || latest.length > entries.length;
@@ -179,7 +176,7 @@ function readSingleNodeChanges(read: Read, position: string, limit: number, maxB
          lead(true, 1, false) over in_order as has_next
        from (
          select ${ENTRY_COLUMNS}, h.message_id, h.attempt_fact, h.attempt_details,
-           coalesce(h.removed_record, ${currentOf('m', 'record')}, r.removed_record) as record
+           coalesce(h.removed_record, m.record, r.removed_record) as record
          from history h
          left join message m on m.message_id = h.message_id
          left join lateral (

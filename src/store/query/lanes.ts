@@ -11,7 +11,7 @@ import type { NumberRun } from '../../domain/missing-numbers.ts';
 import type { StatementForms } from '../cluster/statement-forms.ts';
 import { groupBy } from '../group-by.ts';
 import type { Read } from '../reads/reads.ts';
-import { selectorOf, sortKey, storedSelector } from '../write/message-row.ts';
+import { selectorOf, storedSelector } from '../write/message-row.ts';
 
 export type StatusCounts = Readonly<Record<Status, number>>;
 
@@ -96,8 +96,8 @@ export async function readLanes(forms: StatementForms, read: Read, selection: La
   const onramps = groupBy(await readOnramps(read, lanes, selection.namedRanges), keyOf);
   const histograms = await readHistograms(read, lanes, selection.deliveredSince);
   const p99s = shown.map(({ key }) => percentile(histograms.get(key) ?? new Map(), 0.99));
-  // The cost is bounded by the messages in flight.
-  const limits = p99s.map((p99Ms) => (p99Ms === null ? null : sortKey(selection.now.getTime() - p99Ms, '')));
+  // The cost is bounded by the messages in flight, which have a partial index.
+  const limits = p99s.map((p99Ms) => (p99Ms === null ? null : new Date(selection.now.getTime() - p99Ms)));
   const late = await read(forms.overdue, [...lanes, limits]);
   const overdue = new Map(late.map((row) => [keyOf(row), row.overdue as number]));
 

@@ -13,7 +13,7 @@ import { kindNumbers } from '../facts/kinds.ts';
 import { factColumnsOf, RANGE_FACT_COLUMNS, readMessageFact, readRangeFact } from '../facts/stored-fact.ts';
 import { arrayFrame, type Page, type PageFrame, type Read, type Reads, readPage } from '../reads/reads.ts';
 import { renderSql, type Sql } from '../sql.ts';
-import { addressColumn, currentOf, recordDigest, storedSelector } from '../write/message-row.ts';
+import { addressColumn, recordDigest, storedSelector } from '../write/message-row.ts';
 import { readExecutions, readLatestExecutions } from './attempts.ts';
 import { readExecutionInputs } from './execution-inputs.ts';
 import { readMessageHistory } from './history.ts';
@@ -32,11 +32,8 @@ export interface StoredRecord {
 const MAX_COUNTED_MESSAGES = 100_000;
 
 /** SQL of `StoredRecord.settledAt`. */
-const SETTLED_AT = `case when outcome = ${statusRank('SUCCESS')}
+const SETTLED_AT = `case when status = ${statusRank('SUCCESS')}
   then (extract(epoch from sent_at) * 1000 + coalesce(delivery_ms, 0))::bigint::float8 end as "settledAt"`;
-
-const RECORD = currentOf('message', 'record');
-const DIGEST = `encode(${currentOf('message', 'digest')}, 'hex') as digest`;
 
 /** Message ids are 64 hexadecimal digits. */
 export function createMessageReads(reads: Reads, cursors: CursorCodec, layout: Layout) {
@@ -66,7 +63,7 @@ export function createMessageReads(reads: Reads, cursors: CursorCodec, layout: L
 
     async findMessage(messageId: string): Promise<StoredRecord | undefined> {
       const [found] = await reads.readPreparedAs('message')<StoredRecord>(
-        `select ${DIGEST}, ${SETTLED_AT}, ${RECORD} as record from message where message_id = $1`,
+        `select encode(digest, 'hex') as digest, ${SETTLED_AT}, record from message where message_id = $1`,
         [Buffer.from(messageId, 'hex')],
       );
       if (!found || found.settledAt !== null || !lacksOfframp(found.record)) return found;
@@ -77,8 +74,8 @@ export function createMessageReads(reads: Reads, cursors: CursorCodec, layout: L
     /** The same without the record; undefined also for a record that `findMessage` may complete. */
     async messageDigest(messageId: string): Promise<Omit<StoredRecord, 'record'> | undefined> {
       const [found] = await reads.readPreparedAs('messageDigest')<Omit<StoredRecord, 'record'>>(
-        `select ${DIGEST}, ${SETTLED_AT} from message
-         where message_id = $1 and (outcome = ${statusRank('SUCCESS')} or strpos(${RECORD}, '${OFFRAMP_MEMBER}') > 0)`,
+        `select encode(digest, 'hex') as digest, ${SETTLED_AT} from message
+         where message_id = $1 and (status = ${statusRank('SUCCESS')} or strpos(record, '${OFFRAMP_MEMBER}') > 0)`,
         [Buffer.from(messageId, 'hex')],
       );
       return found;
@@ -87,7 +84,7 @@ export function createMessageReads(reads: Reads, cursors: CursorCodec, layout: L
     /** Records whose message ids begin with these hexadecimal digits, at most `limit`. */
     async findMessagesByPrefix(digits: string, limit: number): Promise<readonly string[]> {
       const rows = await reads.readPreparedAs('messagePrefix')<{ record: string }>(
-        `select ${RECORD} as record from message where message_id between $1 and $2 order by message_id limit $3`,
+        'select record from message where message_id between $1 and $2 order by message_id limit $3',
         [Buffer.from(digits.padEnd(64, '0'), 'hex'), Buffer.from(digits.padEnd(64, 'f'), 'hex'), limit],
       );
       return rows.map(({ record }) => record);

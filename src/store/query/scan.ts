@@ -9,8 +9,7 @@
  * - one of them, or a lane: its own index, of an actor by the beginning of its address;
  * - several with at least one actor: an index by `search_key`, a hash of them;
  * - an actor and one network: the lanes of that network one after the other, each by `search_key`;
- * - a source token and an actor: an index by `search_key` of the tokens;
- * - a status before the execution: the messages in flight with this status.
+ * - a source token and an actor: an index by `search_key` of the tokens.
  *
  * Each of these indexes exists three times: for all messages, for those that failed, and for those that are ready for
  * manual execution. A token, alone or with networks, is found in the same ways in a table of its own.
@@ -19,7 +18,7 @@ import type { BytesHex } from '../../domain/addresses.ts';
 import { type Status, statusRank } from '../../domain/lifecycle.ts';
 import { FAILED_EXECUTION } from '../facts/kinds.ts';
 import { BEGINNING_BYTES, beginningOf, fixedSql, isFound, joinSql, type Sql, sql } from '../sql.ts';
-import { currentOf, isInFlight, storedSelector } from '../write/message-row.ts';
+import { storedSelector } from '../write/message-row.ts';
 
 /** Requirements on a message, all of which must hold. */
 export interface Requirements {
@@ -50,8 +49,6 @@ export interface Scan {
   readonly token?: TokenRequirement;
   /** Whether the scan is over `message_token`, as `t`, which has a row for each token of a message. */
   readonly isByToken?: true;
-  /** Whether the scan is over `in_flight`, as `i`. */
-  readonly isInFlight?: true;
   /** Whether the rows are looked up by message id, and then sorted. */
   readonly isById?: true;
   /** Lanes to scan one after the other, as `l`. */
@@ -75,11 +72,8 @@ const conditions: { readonly [N in Name]-?: (value: NonNullable<Requirements[N]>
   sourceToken: (address) => hasToken('sourceToken', address),
   destToken: (address) => hasToken('destToken', address),
   sourcePool: (address) => hasToken('sourcePool', address),
-  // Constants, so that the planner sees which partial indexes hold them.
-  status: (status) =>
-    fixedSql(
-      `${isInFlight({ status: statusRank(status) }) ? currentOf('m', 'status') : 'm.outcome'} = ${statusRank(status)}`,
-    ),
+  // A constant, one of eight, so that the planner sees which partial indexes hold it.
+  status: (status) => fixedSql(`m.status = ${statusRank(status)}`),
   ready: () => sql`m.ready`,
 };
 
@@ -183,8 +177,7 @@ export function scanFor(requirements: Requirements, isPage: boolean): Scan {
     const isById = selective === 'messageIds' || selective === 'otherTransaction';
     return { ...foundBy(selective), ...(isById && { isById }) };
   }
-  if (status !== undefined && isInFlight({ status: statusRank(status) }))
-    return { ...foundBy('status'), found: [fixedSql(`i.status = ${statusRank(status)}`)], isInFlight: true };
+  if (status !== undefined && statusRank(status) < statusRank('FAILED')) return foundBy('status');
   if (status === 'SUCCESS' && requirements.ready) return foundBy('status', 'ready');
   if (requirements.origin !== undefined) return foundBy('origin');
 

@@ -16,7 +16,7 @@ import type { Layout } from '../cluster/layout.ts';
 import { readSearchLookups, type SearchLookups } from '../cluster/search-lookups.ts';
 import type { Read, RowBound } from '../reads/reads.ts';
 import { fixedSql, joinSql, type Sql, sql } from '../sql.ts';
-import { currentOf, sortKey } from '../write/message-row.ts';
+import { sortKey } from '../write/message-row.ts';
 import {
   anyMessageHas,
   anyOf,
@@ -62,8 +62,8 @@ export function distributedSearchSql(query: SearchQuery, lookups: SearchLookups)
   const scans = scansOf(conditions, true, lookups);
   const [scan] = scans;
   const limit = sql`limit ${query.limit + 1}`;
-  if (scan && !scan.isByToken && !scan.isInFlight && scans.length === 1) {
-    const columns = sql`${DIGEST} as digest, ${bodyOf(query)} as body, encode(m.message_id, 'hex'), m.sort_key`;
+  if (scan && !scan.isByToken && scans.length === 1) {
+    const columns = sql`m.digest, ${bodyOf(query)} as body, encode(m.message_id, 'hex'), m.sort_key`;
     return sql`select ${columns} from message m where ${whereOf(scan, query, conditions, lookups)}
       order by m.sort_key desc, m.message_id desc ${limit}`;
   }
@@ -153,7 +153,7 @@ function matchingSql(
   const pages = scans.map(pageOf);
   const [only] = pages;
   if (!only)
-    return sql`select m.sort_key, m.message_id, ${DIGEST} as digest, ${body} as body from message m where false`;
+    return sql`select m.sort_key, m.message_id, m.digest, ${body} as body from message m where false`;
   if (pages.length === 1) return only;
   return sql`select distinct on (sort_key, message_id) sort_key, message_id, digest, body
     from (${joinSql(
@@ -170,10 +170,8 @@ function matchingSql(
         ? // The planner does not look into a subquery with an offset: it would read an index in order instead of sorting.
           // A cluster rejects conditions on tokens of such a subquery, and its workers sort.
           sql`(select * from message m where ${joinSql(scan.found, ' and ')} offset 0) m`
-        : scan.isInFlight
-          ? sql`in_flight i join message m on m.message_id = i.message_id`
-          : sql`message m`;
-    const matching = sql`select ${key}.sort_key, ${key}.message_id, ${DIGEST} as digest, ${body} as body from ${from}
+        : sql`message m`;
+    const matching = sql`select ${key}.sort_key, ${key}.message_id, m.digest, ${body} as body from ${from}
       where ${whereOf(scan, query, conditions, lookups)}
       order by ${key}.sort_key desc, ${key}.message_id desc`;
     const page = scan.isByToken
@@ -205,17 +203,13 @@ function scansOf(
     });
 }
 
-const DIGEST = fixedSql(currentOf('m', 'digest'));
-const RECORD = fixedSql(currentOf('m', 'record'));
-const SUMMARY = fixedSql(`left(${currentOf('m', 'record')}, ${currentOf('m', 'summary_length')}) || '}'`);
-
 function bodyOf({ view }: PageQuery): Sql {
-  return view === 'summary' ? SUMMARY : RECORD;
+  return view === 'summary' ? sql`left(m.record, m.summary_length) || '}'` : sql`m.record`;
 }
 
 /** The table whose index a scan walks. */
-function keyOf({ isByToken, isInFlight }: Scan): Sql {
-  return isByToken ? sql`t` : isInFlight ? sql`i` : sql`m`;
+function keyOf({ isByToken }: Scan): Sql {
+  return isByToken ? sql`t` : sql`m`;
 }
 
 function whereOf(

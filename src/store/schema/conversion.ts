@@ -10,7 +10,6 @@
  */
 import type { ClientBase } from 'pg';
 import { OperatorError } from '../../base/operator-error.ts';
-import { statusRank } from '../../domain/lifecycle.ts';
 import { readDistributedTables } from '../cluster/layout.ts';
 import { convertedTables } from '../facts/conversion.ts';
 import { inTransaction } from '../server/client.ts';
@@ -43,37 +42,29 @@ type Converter = (client: ClientBase, batch: Batch) => Promise<void>;
 
 const newName = (table: string) => `new_${table}`;
 
-const SENT_COLUMNS = `sent_at, source_selector, dest_selector, finality, delivery_ms, ready, is_snapshot, sequence_number,
-  message_id, sender, receiver, origin, onramp, send_transaction, receipt_transaction`;
-const IS_IN_FLIGHT = `status < ${statusRank('FAILED')}`;
-/** What each change of status sets. */
-const CHANGING_COLUMNS = ['position', 'summary_length', 'digest', 'record'];
-const SORT_KEY = sortKeySql('sent_at', 'message_id');
+const MESSAGE_COLUMNS = `sent_at, position, source_selector, dest_selector, finality, delivery_ms, summary_length, status,
+  ready, is_snapshot, sequence_number, message_id, sender, receiver, origin, onramp, send_transaction,
+  receipt_transaction, digest, record`;
 const TOKEN_COLUMNS =
   'source_selector, dest_selector, token_index, message_id, source_token, dest_token, source_pool';
 
-/** A conversion that PostgreSQL can do by itself, with statements that end before the condition on the batch. */
-function inDatabase(...statements: readonly string[]): Converter {
+/** A conversion that PostgreSQL can do by itself. */
+function inDatabase(statement: string): Converter {
   return async (client, { condition, values }) => {
-    for (const statement of statements) await client.query(`${statement} ${condition}`, [...values]);
+    await client.query(`${statement} where ${condition}`, [...values]);
   };
 }
 
 const converters: Readonly<Record<string, Converter>> = {
   message: inDatabase(
-    `insert into new_message (sort_key, ${SENT_COLUMNS}, outcome, ${CHANGING_COLUMNS.join(', ')})
-     select ${SORT_KEY}, ${SENT_COLUMNS}, case when ${IS_IN_FLIGHT} then 0 else status end,
-       ${CHANGING_COLUMNS.map((column) => `case when not (${IS_IN_FLIGHT}) then ${column} end`).join(', ')}
-     from message o where`,
-    `insert into in_flight (sort_key, source_selector, dest_selector, message_id, status, ${CHANGING_COLUMNS.join(', ')})
-     select ${SORT_KEY}, source_selector, dest_selector, message_id, status, ${CHANGING_COLUMNS.join(', ')}
-     from message o where ${IS_IN_FLIGHT} and`,
+    `insert into new_message (sort_key, ${MESSAGE_COLUMNS})
+     select ${sortKeySql('sent_at', 'message_id')}, ${MESSAGE_COLUMNS} from message o`,
   ),
   message_token: inDatabase(
     `insert into new_message_token (sort_key, sender_beginning, receiver_beginning, ${TOKEN_COLUMNS})
      select ${sortKeySql('o.sent_at', 'message_id')}, ${beginningOf('sender')}, ${beginningOf('receiver')},
        ${TOKEN_COLUMNS.replaceAll(/\w*_selector/g, 'o.$&')}
-     from message_token o join message m using (message_id) where`,
+     from message_token o join message m using (message_id)`,
   ),
   ...Object.fromEntries(
     Object.entries(convertedTables).map(([table, { select, columns, rowOf }]): [string, Converter] => [
@@ -111,7 +102,7 @@ export async function convertTables(client: ClientBase, options: ConversionOptio
     }
     // Also marks the pages as visible to all, so that an index answers for them alone.
     options.writeLog?.('Vacuuming the new tables');
-    await client.query(`vacuum (analyze) ${Object.keys(converters).flatMap(madeFor).join(', ')}`);
+    await client.query(`vacuum (analyze) ${Object.keys(converters).map(newName).join(', ')}`);
   } finally {
     // The connection may be broken.
     await setLimits('reset_val').catch(() => undefined);
@@ -126,10 +117,8 @@ async function convertTable(
   report: ReturnType<typeof createReport>,
   { signal, pagesPerBatch = PAGES_PER_BATCH }: ConversionOptions,
 ): Promise<void> {
-  for (const made of madeFor(table)) {
-    if (isDistributed) await distribute(client, made);
-    await takeOverRights(client, table, made);
-  }
+  if (isDistributed) await distributeLike(client, table);
+  await takeOverRights(client, table);
   const files = isDistributed ? 'shards' : await filesOf(client, table);
   let at = await placeOf(client, table, files);
   report.begin(table, at, isDistributed ? undefined : await pagesOf(client, table));
@@ -150,13 +139,8 @@ async function convertTable(
   await requireSameCount(client, table);
 }
 
-/** The tables that the rows of a table go to. */
-function madeFor(table: string): readonly string[] {
-  return table === 'message' ? [newName(table), 'in_flight'] : [newName(table)];
-}
-
 /** The new table gets the owner of the old one, and the privileges that were granted on it. */
-async function takeOverRights(client: ClientBase, table: string, made: string): Promise<void> {
+async function takeOverRights(client: ClientBase, table: string): Promise<void> {
   const { rows } = await client.query(
     `select format('alter table %s owner to %s', n.oid::regclass, o.relowner::regrole) as statement
      from pg_class o, pg_class n
@@ -166,7 +150,7 @@ async function takeOverRights(client: ClientBase, table: string, made: string): 
                    case grantee when 0 then 'public' else grantee::regrole::text end)
             || case when is_grantable then ' with grant option' else '' end
      from pg_class o, aclexplode(o.relacl) where o.oid = $1::regclass`,
-    [table, made],
+    [table, newName(table)],
   );
   for (const { statement } of rows) await client.query(statement);
 }
@@ -176,7 +160,7 @@ async function placeOf(client: ClientBase, table: string, files: string): Promis
   const { rows } = await client.query('select files, next from conversion where old_table = $1', [table]);
   if (rows[0]?.files === files) return rows[0].next;
   await inTransaction(client, async () => {
-    await client.query(`truncate ${madeFor(table).join(', ')}`);
+    await client.query(`truncate ${newName(table)}`);
     await client.query(
       `insert into conversion (old_table, files, next) values ($1, $2, '')
        on conflict (old_table) do update set files = excluded.files, next = excluded.next`,
@@ -236,32 +220,27 @@ async function nextIds(client: ClientBase, table: string, at: string): Promise<B
   };
 }
 
-async function distribute(client: ClientBase, table: string): Promise<void> {
+async function distributeLike(client: ClientBase, table: string): Promise<void> {
   const { rows } = await client.query(
     'select exists (select from pg_dist_partition where logicalrelid = $1::regclass) as done',
-    [table],
+    [newName(table)],
   );
   if (rows[0].done) return;
   await client.query(`select create_distributed_table($1, 'message_id', colocate_with => 'message')`, [
-    table,
+    newName(table),
   ]);
 }
 
 /** A row that was lost or doubled would otherwise be noticed when the old tables are gone. */
 async function requireSameCount(client: ClientBase, table: string): Promise<void> {
   const { rows } = await client.query(
-    table === 'message'
-      ? `select old, new from (select count(*) as old, count(*) filter (where ${IS_IN_FLIGHT}) as in_flight from message) o,
-         (select count(*) as new from new_message) n, (select count(*) as in_flight from in_flight) f
-         where (old, o.in_flight) is distinct from (new, f.in_flight)`
-      : `select old, new from (select count(*) as old from ${table}) o, (select count(*) as new from ${newName(table)}) n
-         where old <> new`,
+    `select (select count(*) from ${table}) as old, (select count(*) from ${newName(table)}) as new`,
   );
-  if (rows.length === 0) return;
   const { old, new: converted } = rows[0];
+  if (old === converted) return;
   throw new OperatorError(
     `The conversion of ${table} is wrong: ${old} rows have become ${converted}. The old table is unchanged.`,
-    `Run \`truncate ${madeFor(table).join(', ')}; delete from conversion where old_table = '${table}'\` in the database, then start this again; if it fails again, report it.`,
+    `Run \`truncate ${newName(table)}; delete from conversion where old_table = '${table}'\` in the database, then start this again; if it fails again, report it.`,
   );
 }
 

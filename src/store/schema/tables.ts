@@ -10,7 +10,6 @@ export const tables = [
   'store_revision',
   'publication',
   'message',
-  'in_flight',
   'message_token',
   'fact',
   'earlier_attempt',

@@ -17,14 +17,12 @@ import { type CopyColumns, type CopyValue, copyRows } from './copy.ts';
 import { earlierAttempts, moveToEarlier } from './earlier-attempts.ts';
 import { factsOf, type KnownFacts, readRecords, type StoredMessage } from './known-facts.ts';
 import {
-  isInFlight,
   type MessageRow,
   messageColumns,
   messageIdArray,
   messageRow,
   outcomeKeys,
   sendTextOf,
-  settledRow,
   storedSelector,
   type TokenRow,
   tokenColumns,
@@ -100,8 +98,6 @@ export async function writeChanges(
   const messages: PlacedRow[] = [];
   const outcomes: PlacedRow[] = [];
   const outdated: string[] = [];
-  const inFlight: PlacedRow[] = [];
-  const outdatedInFlight: string[] = [];
   const tokens: TokenRow[] = [];
   const outdatedTokens: string[] = [];
   const history: HistoryRow[] = [];
@@ -111,12 +107,8 @@ export async function writeChanges(
     const changePosition = position + BigInt(index) + 1n;
     history.push(historyRow(change, changePosition, recordedAt, removedRecords));
     const isSameSend = row !== undefined && stored?.sendText === sendTextOf(row);
-    const placed = row && { row, isSnapshot, position: changePosition };
     if (stored && !isSameSend) outdated.push(id);
-    if (placed && !isSameSend) messages.push(placed);
-    if (placed && isSameSend && !isSettledSame(placed, stored)) outcomes.push(placed);
-    if (stored && isInFlight(stored.counted)) outdatedInFlight.push(id);
-    if (placed && isInFlight(placed.row)) inFlight.push(placed);
+    if (row) (isSameSend ? outcomes : messages).push({ row, isSnapshot, position: changePosition });
     const rows = message ? tokenRows(message) : [];
     if (stored && stored.tokensText === tokensTextOf(rows)) return;
     if (stored && stored.tokensText !== '') outdatedTokens.push(id);
@@ -124,10 +116,8 @@ export async function writeChanges(
   });
   await deleteMessages(client, 'message', outdated);
   await deleteMessages(client, 'message_token', outdatedTokens);
-  await deleteMessages(client, 'in_flight', outdatedInFlight);
   await updateOutcomes(client, outcomes);
   await copyRows(client, 'message', MESSAGE_COLUMNS, messages, messageValues);
-  await writeInFlight(client, inFlight);
   await writeTokens(client, tokens);
   await copyRows(client, 'history', historyColumns, history, (row) => historyKeys.map((key) => row[key]));
   await updateStatistics(
@@ -142,23 +132,20 @@ export async function writeChanges(
   const newPosition = position + BigInt(changed.length);
   await writes.advancePosition(client, newPosition);
   if (hasOutgrownStatistics(position, newPosition)) {
-    await client.query('analyze message, in_flight, message_token, lane_fact');
+    await client.query('analyze message, message_token, lane_fact');
   }
 }
 
-interface InFlightRow {
+export interface PlacedRow {
   readonly row: MessageRow;
+  readonly isSnapshot: boolean;
   /** Of the change in the history. */
   readonly position: bigint;
 }
 
-export interface PlacedRow extends InFlightRow {
-  readonly isSnapshot: boolean;
-}
-
 async function deleteMessages(
   client: ClientBase,
-  table: 'message' | 'message_token' | 'in_flight',
+  table: 'message' | 'message_token',
   ids: readonly string[],
 ): Promise<void> {
   if (ids.length === 0) return;
@@ -171,14 +158,14 @@ async function deleteMessages(
  */
 async function updateOutcomes(client: ClientBase, outcomes: readonly PlacedRow[]): Promise<void> {
   if (outcomes.length === 0) return;
-  const rows = outcomes.map(({ row }) => settledRow(row));
+  const rows = outcomes.map(({ row }) => row);
   const shortKeys = outcomeKeys.filter((key) => key !== 'record');
   await client.query(UPDATE_OUTCOMES, [
-    messageIdArray(outcomes.map(({ row }) => row.messageId)),
-    outcomes.map(settledPosition),
+    messageIdArray(rows.map(({ messageId }) => messageId)),
+    outcomes.map(({ position }) => position),
     outcomes.map(({ isSnapshot }) => isSnapshot),
     // One text, because the driver would escape each quote in an array of texts.
-    rows.map(({ record }) => record ?? '').join(BETWEEN_RECORDS),
+    rows.map(({ record }) => record).join(BETWEEN_RECORDS),
     ...shortKeys.map((key) => rows.map((row) => row[key])),
   ]);
 }
@@ -193,19 +180,11 @@ const UPDATE_OUTCOMES = (() => {
   const values = short.map(([column, type]) =>
     type === 'bytea' ? `${column} = decode(o.${column}, 'hex')` : `${column} = o.${column}`,
   );
-  return `update message m set position = o.position, is_snapshot = o.is_snapshot, record = nullif(o.record, ''), ${values.join(', ')}
+  return `update message m set position = o.position, is_snapshot = o.is_snapshot, record = o.record, ${values.join(', ')}
     from unnest($1::bytea[], $2::bigint[], $3::boolean[], string_to_array($4::text, chr(1)), ${arrays.join(', ')})
       as o (message_id, position, is_snapshot, record, ${names.join(', ')})
     where m.message_id = o.message_id`;
 })();
-
-/** Writes rows of `in_flight`, which has none of these messages. */
-export async function writeInFlight(client: ClientBase, messages: readonly InFlightRow[]): Promise<void> {
-  await copyRows(client, 'in_flight', inFlightColumns, messages, ({ row, position }) => [
-    ...[row.messageId, row.sortKey, position, row.sourceSelector, row.destSelector],
-    ...[row.summaryLength, row.status, row.digest, row.record],
-  ]);
-}
 
 export async function writeTokens(client: ClientBase, tokens: readonly TokenRow[]): Promise<void> {
   await copyRows(client, 'message_token', TOKEN_COLUMNS, tokens, tokenValues);
@@ -292,40 +271,11 @@ async function writeSnapshotMarks(client: ClientBase, changes: readonly Change[]
   );
 }
 
-/** Whether `message` has these values already: in flight, most changes are those of `in_flight` alone. */
-function isSettledSame({ row, isSnapshot }: PlacedRow, stored: StoredMessage | undefined): boolean {
-  return (
-    stored !== undefined &&
-    isInFlight(stored.counted) &&
-    isInFlight(row) &&
-    stored.isSnapshot === isSnapshot &&
-    stored.counted.ready === row.ready &&
-    stored.counted.deliveryMs === row.deliveryMs &&
-    stored.receiptTransaction === row.receiptTransaction
-  );
-}
-
-function settledPosition({ row, position }: PlacedRow): bigint | null {
-  return isInFlight(row) ? null : position;
-}
-
 export const MESSAGE_COLUMNS: CopyColumns = {
   position: 'bigint',
   is_snapshot: 'boolean',
   ...Object.fromEntries(Object.values(messageColumns)),
 };
-/** In the order of the values in `writeInFlight`. */
-const inFlightColumns = {
-  message_id: 'bytea',
-  sort_key: 'bigint',
-  position: 'bigint',
-  source_selector: 'bigint',
-  dest_selector: 'bigint',
-  summary_length: 'integer',
-  status: 'smallint',
-  digest: 'bytea',
-  record: 'text',
-} as const satisfies CopyColumns;
 const rowKeys = Object.keys(messageColumns) as readonly (keyof MessageRow)[];
 const tokenKeys = Object.keys(tokenColumns) as readonly (keyof TokenRow)[];
 
@@ -337,9 +287,8 @@ export function tokenValues(token: TokenRow): CopyValue[] {
 }
 
 /** The values of `MESSAGE_COLUMNS`. */
-export function messageValues(placed: PlacedRow): CopyValue[] {
-  const row = settledRow(placed.row);
-  return [settledPosition(placed), placed.isSnapshot, ...rowKeys.map((key) => row[key])];
+export function messageValues({ row, isSnapshot, position }: PlacedRow): CopyValue[] {
+  return [position, isSnapshot, ...rowKeys.map((key) => row[key])];
 }
 
 export const historyColumns = {

@@ -15,14 +15,13 @@ import { detailsPlace, factColumnsWithoutDetails, factId, readMessageFact } from
 import { readWith } from '../reads/reads.ts';
 import { KEPT_ATTEMPTS, readEarlierIds } from './earlier-attempts.ts';
 import { rangesCovering } from './lane-facts.ts';
-import { currentOf, type MessageRow, messageIdArray, SEND_TEXT, TOKENS_TEXT } from './message-row.ts';
+import { type MessageRow, messageIdArray, SEND_TEXT, TOKENS_TEXT } from './message-row.ts';
 import type { CountedMessage } from './statistics.ts';
 
 export interface StoredMessage {
   readonly digest: string;
   readonly isSnapshot: boolean;
   readonly counted: CountedMessage;
-  readonly receiptTransaction: string | null;
   /** `sendTextOf` of the row, and `tokensTextOf` of its tokens. */
   readonly sendText: string;
   readonly tokensText: string;
@@ -47,29 +46,25 @@ export interface KnownFacts {
 export async function readStored(client: ClientBase, ids: readonly string[]) {
   if (ids.length === 0) return new Map();
   const { rows } = await client.query(
-    `select encode(message_id, 'hex') as id, encode(${currentOf('m', 'digest')}, 'hex') as digest, is_snapshot as "isSnapshot",
+    `select encode(message_id, 'hex') as id, encode(digest, 'hex') as digest, is_snapshot as "isSnapshot",
             source_selector as "sourceSelector", dest_selector as "destSelector", encode(onramp, 'hex') as onramp,
-            sequence_number as "sequenceNumber", to_char(sent_at at time zone 'UTC', 'YYYY-MM-DD') as day,
-            ${currentOf('m', 'status')} as status, ready, encode(receipt_transaction, 'hex') as "receiptTransaction",
+            sequence_number as "sequenceNumber", to_char(sent_at at time zone 'UTC', 'YYYY-MM-DD') as day, status, ready,
             delivery_ms as "deliveryMs", ${SEND_TEXT} as "sendText",
             (select ${TOKENS_TEXT} from message_token t where t.message_id = m.message_id) as "tokensText"
-     from message m where m.message_id = any($1)`,
+     from message m where message_id = any($1)`,
     [messageIdArray(ids)],
   );
   return new Map(
-    rows.map(
-      ({ id, digest, isSnapshot, receiptTransaction, sendText, tokensText, deliveryMs, ...counted }) => [
-        id,
-        {
-          digest,
-          isSnapshot,
-          receiptTransaction,
-          sendText,
-          tokensText,
-          counted: { ...counted, deliveryMs: deliveryMs === null ? null : Number(deliveryMs) },
-        },
-      ],
-    ),
+    rows.map(({ id, digest, isSnapshot, sendText, tokensText, deliveryMs, ...counted }) => [
+      id,
+      {
+        digest,
+        isSnapshot,
+        sendText,
+        tokensText,
+        counted: { ...counted, deliveryMs: deliveryMs === null ? null : Number(deliveryMs) },
+      },
+    ]),
   );
 }
 
@@ -136,7 +131,7 @@ export async function readKnownFacts(
 export async function readRecords(client: ClientBase, ids: readonly string[]): Promise<Map<string, string>> {
   if (ids.length === 0) return new Map();
   const { rows } = await client.query(
-    `select encode(message_id, 'hex') as id, ${currentOf('message', 'record')} as record from message where message_id = any($1)`,
+    `select encode(message_id, 'hex') as id, record from message where message_id = any($1)`,
     [messageIdArray(ids)],
   );
   return new Map(rows.map((row) => [row.id, row.record]));

@@ -11,7 +11,7 @@ import { statusRank } from '../../domain/lifecycle.ts';
 import { type Message, wireRecord } from '../../domain/message.ts';
 import { networkBySelector } from '../../domain/networks/networks.ts';
 import { BEGINNING_BYTES } from '../sql.ts';
-import type { ColumnType, CopyValue } from './copy.ts';
+import type { ColumnType } from './copy.ts';
 
 /** Columns as COPY takes them: text, with bytes in hex, null as null. */
 export type MessageRow = Readonly<ReturnType<typeof messageRow>>;
@@ -30,7 +30,7 @@ export const messageColumns: ColumnsOf<MessageRow> = {
   deliveryMs: ['delivery_ms', 'bigint'],
   finality: ['finality', 'bigint'],
   summaryLength: ['summary_length', 'integer'],
-  status: ['outcome', 'smallint'],
+  status: ['status', 'smallint'],
   ready: ['ready', 'boolean'],
   sender: ['sender', 'bytea'],
   receiver: ['receiver', 'bytea'],
@@ -85,29 +85,6 @@ const textSql = <Key extends string>(
 
 /** SQL of what `sendTextOf` makes of a row of `message`. */
 export const SEND_TEXT = textSql(messageColumns, sendKeys);
-
-/**
- * SQL of a column of a message as it is now. While the message is in flight, `in_flight` has what each status changes.
- *
- * @param table the name of `message` in the statement
- */
-export function currentOf(
-  table: string,
-  column: 'position' | 'status' | 'summary_length' | 'digest' | 'record',
-): string {
-  const settled = column === 'status' ? `nullif(${table}.outcome, 0)` : `${table}.${column}`;
-  return `coalesce(${settled}, (select flight.${column} from in_flight flight where flight.message_id = ${table}.message_id))`;
-}
-
-/** Whether a message with a status of this rank was neither executed nor attempted. */
-export function isInFlight({ status }: Pick<MessageRow, 'status'>): boolean {
-  return status < statusRank('FAILED');
-}
-
-/** What `message` has of a row. */
-export function settledRow(row: MessageRow): Readonly<Record<keyof MessageRow, CopyValue>> {
-  return isInFlight(row) ? { ...row, status: 0, summaryLength: null, digest: null, record: null } : row;
-}
 
 /** Tells whether the columns of the sending have changed. */
 export function sendTextOf(row: MessageRow): string {

@@ -8,7 +8,7 @@ import { statusRank } from '../../domain/lifecycle.ts';
 import type { Message } from '../../domain/message.ts';
 import { groupBy } from '../group-by.ts';
 import { columnsOf } from '../sql.ts';
-import { currentOf, messageIdArray } from './message-row.ts';
+import { messageIdArray } from './message-row.ts';
 
 /** The fields of a message that statistics count. */
 export interface CountedMessage {
@@ -192,8 +192,7 @@ async function redescribeLanes(client: ClientBase, changes: readonly CountedChan
   for (const { source_selector, dest_selector, onramp } of lanes) {
     const lane = [source_selector, dest_selector, onramp];
     const { rows: newest } = await client.query(
-      `select message_id, sent_at, ${currentOf('message', 'record')} as record from message where ${ofLane}
-       order by sort_key desc, message_id desc limit 1`,
+      `select message_id, sent_at, record from message where ${ofLane} order by sort_key desc, message_id desc limit 1`,
       lane,
     );
     if (newest[0] === undefined) await client.query(`delete from lane_onramp where ${ofLane}`, lane);

@@ -1,5 +1,4 @@
 /** What the store makes of facts: records, history and report, in any order, again, taken back, and from several writers. */
-
 import fc from 'fast-check';
 import type pg from 'pg';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -12,7 +11,6 @@ import { hashText } from '../../../src/store/facts/hash-bytes.ts';
 import { openStore, type Store } from '../../../src/store/store.ts';
 import type { OrphanedBlock } from '../../../src/store/write/lane-facts.ts';
 import { dataTables, emptyTables, openTestStore } from '../../database.ts';
-import { CURRENT_MESSAGES } from '../../fixtures/stored-messages.ts';
 import {
   chainFactsAbout,
   digits,
@@ -192,7 +190,7 @@ describe('the history', () => {
       { position: '3', ...row('updated', statusRank('FAILED'), statusRank('COMMITTED'), failure) },
       { position: '4', ...row('updated', statusRank('SUCCESS'), statusRank('FAILED'), success) },
     ]);
-    const { rows } = await client.query(`select position from ${CURRENT_MESSAGES} m`);
+    const { rows } = await client.query('select position from message');
     expect(rows).toEqual([{ position: '4' }]);
   });
 
@@ -747,7 +745,7 @@ describe('facts in any order, in any batches, from three writers at once', () =>
 
   async function storedRecords(): Promise<Map<string, string>> {
     const { rows } = await client.query(
-      `select '0x' || encode(message_id, 'hex') as id, record from ${CURRENT_MESSAGES} m`,
+      `select '0x' || encode(message_id, 'hex') as id, record from message`,
     );
     return new Map(rows.map(({ id, record }) => [id, record]));
   }
@@ -772,7 +770,7 @@ describe('facts in any order, in any batches, from three writers at once', () =>
     }
     const { rows: messages } = await client.query(
       `select encode(message_id, 'hex') as id, status, store.position as latest
-       from ${CURRENT_MESSAGES} m, store`,
+       from message, store`,
     );
     expect(new Map(messages.map(({ id, status }) => [id, status]))).toEqual(statusById);
     if (messages[0]) expect(messages[0].latest).toBe(String(rows.length));

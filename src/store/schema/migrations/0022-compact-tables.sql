@@ -12,24 +12,20 @@ create table conversion (
   next text not null
 );
 
--- What follows from the sending of a message, and its outcome. While the message is in flight, what changes is in `in_flight`: an
--- update of this row would write an entry into each of its indexes.
 create table new_message (
   -- The order of every search in eight bytes: milliseconds of the send time, then the first 15 bits of the message id. Time
   -- and id would take 41 bytes in each index. The message id itself decides between the few equal keys.
   sort_key bigint not null,
   sent_at timestamptz not null,
-  -- Position in the history of the latest change of this message; also its version. Null in flight.
-  position bigint,
+  -- Position in the history of the latest change of this message; also its version.
+  position bigint not null,
   source_selector bigint not null,
   dest_selector bigint not null,
   finality bigint not null,
   -- Milliseconds from send to execution; null until executed.
   delivery_ms bigint,
-  -- Null in flight.
-  summary_length integer,
-  -- 0 in flight, 6 failed, 7 succeeded.
-  outcome smallint not null,
+  summary_length integer not null,
+  status smallint not null,
   ready boolean not null,
   -- True where only snapshots are known: the record itself is then their join, and `fact` has no row.
   is_snapshot boolean not null,
@@ -41,33 +37,15 @@ create table new_message (
   onramp bytea not null,
   send_transaction bytea not null,
   receipt_transaction bytea,
-  -- SHA-256 of the record, first 16 bytes: shows a change without reading the record. Null in flight.
-  digest bytea,
-  -- The wire JSON, ready-made. Its first summary_length characters, closed with }, are the summary view. Null in flight.
-  record text,
-  check (outcome in (0, 6, 7) and (outcome = 0) = (record is null))
+  -- SHA-256 of the record, first 16 bytes: shows a change without reading the record.
+  digest bytea not null,
+  -- The wire JSON, ready-made. Its first summary_length characters, closed with }, are the summary view.
+  record text not null
 )
 -- Records of usual size stay in the row as they are: reading them costs neither a second look-up nor unpacking. A row is
--- written twice, when the message is sent and when it is executed: without a vacuum at each 2 per cent of the table, the index
--- entries of the first version would accumulate.
+-- written four to five times in the first hour of its message: without a vacuum at each 2 per cent of the table, a fifth of
+-- it would be dead rows.
 with (toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0.02);
-
--- Messages in flight: one row for each `message` whose outcome is 0, with what each status changes. Small where the
--- destinations are indexed, and vacuumed often.
-create table in_flight (
-  sort_key bigint not null,
-  position bigint not null,
-  source_selector bigint not null,
-  dest_selector bigint not null,
-  summary_length integer not null,
-  status smallint not null check (status between 0 and 5),
-  message_id bytea primary key,
-  digest bytea not null,
-  record text not null
-) with (toast_tuple_target = 8160, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
-create index in_flight_by_status on in_flight (status, sort_key);
-create index in_flight_by_lane on in_flight (source_selector, dest_selector, sort_key);
-create index in_flight_by_dest on in_flight (dest_selector, message_id);
 
 create table new_message_token (
   sort_key bigint not null,

@@ -17,7 +17,7 @@ create index message_by_origin on new_message (substr(origin, 1, 7), sort_key) w
 create index message_by_source on new_message (source_selector, sort_key);
 create index message_by_dest on new_message (dest_selector, sort_key);
 create index message_by_lane on new_message (source_selector, dest_selector, sort_key);
-create index message_by_outcome on new_message (outcome, sort_key) where outcome > 0 and sequence_number >= 0;
+create index message_by_status on new_message (status, sort_key) where sequence_number >= 0;
 create index message_by_send_transaction on new_message (substr(send_transaction, 1, 7), sort_key);
 create index message_by_receipt_transaction on new_message (substr(receipt_transaction, 1, 7), sort_key)
   where receipt_transaction is not null;
@@ -29,7 +29,7 @@ create index message_by_receiver_lane on new_message
 create index message_by_actors_lane on new_message
   (search_key(sender, receiver, source_selector, dest_selector), sort_key);
 
--- The same for messages that are ready for manual execution, and for those that failed (outcome 6): few, and often
+-- The same for messages that are ready for manual execution, and for those that failed (status 6): few, and often
 -- searched for.
 create index message_ready_by_time on new_message (sort_key) where ready and sequence_number >= 0;
 create index message_ready_by_sender on new_message (substr(sender, 1, 7), sort_key) where ready;
@@ -46,27 +46,31 @@ create index message_ready_by_receiver_lane on new_message
 create index message_ready_by_actors_lane on new_message
   (search_key(sender, receiver, source_selector, dest_selector), sort_key) where ready;
 -- No message should be both ready and successful, but a record that says so must be found.
-create index message_ready_succeeded on new_message (sort_key) where ready and outcome = 7 and sequence_number >= 0;
+create index message_ready_succeeded on new_message (sort_key) where ready and status = 7 and sequence_number >= 0;
 
-create index message_failed_by_sender on new_message (substr(sender, 1, 7), sort_key) where outcome = 6;
-create index message_failed_by_receiver on new_message (substr(receiver, 1, 7), sort_key) where outcome = 6;
-create index message_failed_by_source on new_message (source_selector, sort_key) where outcome = 6;
-create index message_failed_by_dest on new_message (dest_selector, sort_key) where outcome = 6;
-create index message_failed_by_lane on new_message (source_selector, dest_selector, sort_key) where outcome = 6;
+create index message_failed_by_sender on new_message (substr(sender, 1, 7), sort_key) where status = 6;
+create index message_failed_by_receiver on new_message (substr(receiver, 1, 7), sort_key) where status = 6;
+create index message_failed_by_source on new_message (source_selector, sort_key) where status = 6;
+create index message_failed_by_dest on new_message (dest_selector, sort_key) where status = 6;
+create index message_failed_by_lane on new_message (source_selector, dest_selector, sort_key) where status = 6;
 create index message_failed_by_actors on new_message
-  (search_key(sender, receiver, null, null), sort_key) where outcome = 6;
+  (search_key(sender, receiver, null, null), sort_key) where status = 6;
 create index message_failed_by_sender_lane on new_message
-  (search_key(sender, null, source_selector, dest_selector), sort_key) where outcome = 6;
+  (search_key(sender, null, source_selector, dest_selector), sort_key) where status = 6;
 create index message_failed_by_receiver_lane on new_message
-  (search_key(null, receiver, source_selector, dest_selector), sort_key) where outcome = 6;
+  (search_key(null, receiver, source_selector, dest_selector), sort_key) where status = 6;
 create index message_failed_by_actors_lane on new_message
-  (search_key(sender, receiver, source_selector, dest_selector), sort_key) where outcome = 6;
+  (search_key(sender, receiver, source_selector, dest_selector), sort_key) where status = 6;
 
+-- Status 0 to 5: sent, and neither failed nor succeeded yet.
+create index message_in_flight_by_lane on new_message (source_selector, dest_selector, sent_at) where status < 6;
 -- Commits cover ranges of sequence numbers; completeness counts them. The few on-ramps that a lane has had are told apart by
 -- the row.
 create index message_by_sequence on new_message (source_selector, dest_selector, sequence_number);
--- Failed and not yet open to everybody: on Solana, until the lane's delay has passed.
-create index message_failed_to_open on new_message (dest_selector, message_id) where outcome = 6 and not ready;
+-- Committed or blessed, and not yet open to everybody: the few that a passed threshold opens.
+create index message_to_execute on new_message (dest_selector, sent_at) where status in (2, 3) and not ready;
+-- The same with failed ones: on Solana these open only when the lane's delay has passed.
+create index message_to_open on new_message (dest_selector, sent_at) where status in (2, 3, 6) and not ready;
 
 alter table new_message_token add constraint message_token_key primary key (message_id, token_index);
 create index message_token_by_source on new_message_token (substr(source_token, 1, 7), sort_key);
